@@ -54,20 +54,6 @@ std::string without_path(std::string text, const ModelChoice& choice) {
   return text;
 }
 
-llm::LoadState state_of(engine::Presence presence) {
-  switch (presence) {
-    case engine::Presence::kLoading:
-      return llm::LoadState::kLoading;
-    case engine::Presence::kLoaded:
-      return llm::LoadState::kLoaded;
-    case engine::Presence::kUnloading:
-      return llm::LoadState::kUnloading;
-    case engine::Presence::kAbsent:
-      break;
-  }
-  return llm::LoadState::kAbsent;
-}
-
 }  // namespace
 
 Result<std::vector<engine::PooledModelId>> models_to_load_first(
@@ -99,37 +85,10 @@ class LocalServerFleet::Residency final : public llm::ModelResidency {
  public:
   Residency(engine::ModelManager& manager, uint32_t index) : manager_(manager), id_(index) {}
 
-  llm::ModelStatus status() const override {
-    const engine::ManagerReading reading = manager_.reading(id_);
-    return {.state = state_of(reading.presence),
-            .memory_bytes = reading.bytes,
-            .pinned = reading.pinned,
-            .wanted = reading.wanted,
-            .requests = reading.inside,
-            .waiting = reading.waiting,
-            .loads = reading.loads,
-            .loads_failed = reading.loads_failed,
-            .unloads = reading.unloads,
-            .load_seconds = seconds(reading.loading),
-            .load_error = reading.error};
-  }
-
+  llm::ModelStatus status() const override { return manager_.status(id_); }
   void load() override { manager_.load(id_); }
 
-  llm::UnloadResult unload() override {
-    switch (manager_.unload(id_)) {
-      case engine::UnloadResult::kUsed:
-        return llm::UnloadResult::kInUse;
-      case engine::UnloadResult::kPinned:
-        return llm::UnloadResult::kPinned;
-      case engine::UnloadResult::kAbsent:
-        return llm::UnloadResult::kAbsent;
-      case engine::UnloadResult::kLeaves:
-        break;
-    }
-    return llm::UnloadResult::kUnloading;
-  }
-
+  llm::UnloadResult unload() override { return manager_.unload(id_); }
   void unload_when_unused() override { manager_.unload_when_unused(id_); }
 
  private:

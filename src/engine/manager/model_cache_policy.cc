@@ -51,12 +51,12 @@ Arrival ModelCachePolicy::arrive(TimePoint now, PooledModelId id, Requester aske
   model.used_at = now;
   if (client) model.clients_at = now;
   model.dismissed = false;
-  if (model.presence == Presence::kLoaded && !model.closing) {
+  if (model.state == llm::LoadState::kLoaded && !model.closing) {
     ++model.inside;
     model.clients_inside += client ? 1 : 0;
     return Arrival::kInside;
   }
-  if (model.presence == Presence::kAbsent) {
+  if (model.state == llm::LoadState::kAbsent) {
     if (model.refused_until && now < *model.refused_until) return Arrival::kRefused;
     if (has_no_place(id)) return Arrival::kRefused;
   }
@@ -103,8 +103,9 @@ void ModelCachePolicy::looked(TimePoint now, PooledModelId id, PoolActions& acti
 void ModelCachePolicy::loaded(TimePoint now, PooledModelId id, uint64_t bytes,
                               PoolActions& actions) {
   Model& model = at(id);
-  ENSURE(model.presence == Presence::kLoading, "model {} is there and was not loaded", id.value());
-  model.presence = Presence::kLoaded;
+  ENSURE(model.state == llm::LoadState::kLoading, "model {} is there and was not loaded",
+         id.value());
+  model.state = llm::LoadState::kLoaded;
   model.bytes = bytes;
   model.load_time = now - model.came_at;
   model.came_at = now;
@@ -117,9 +118,9 @@ void ModelCachePolicy::loaded(TimePoint now, PooledModelId id, uint64_t bytes,
 
 void ModelCachePolicy::load_failed(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
-  ENSURE(model.presence == Presence::kLoading || model.looked_at,
+  ENSURE(model.state == llm::LoadState::kLoading || model.looked_at,
          "model {} failed and was neither loaded nor looked at", id.value());
-  model.presence = Presence::kAbsent;
+  model.state = llm::LoadState::kAbsent;
   model.looked_at = false;
   model.passed = false;
   model.refused_until = now + options_.retry_after;
@@ -129,15 +130,15 @@ void ModelCachePolicy::load_failed(TimePoint now, PooledModelId id, PoolActions&
 
 void ModelCachePolicy::unloaded(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
-  ENSURE(model.presence == Presence::kUnloading, "model {} is gone and was not unloaded",
+  ENSURE(model.state == llm::LoadState::kUnloading, "model {} is gone and was not unloaded",
          id.value());
-  model.presence = Presence::kAbsent;
+  model.state = llm::LoadState::kAbsent;
   decide(now, actions);
 }
 
 void ModelCachePolicy::grew(TimePoint now, PooledModelId id, uint64_t bytes, PoolActions& actions) {
   Model& model = at(id);
-  if (model.presence != Presence::kLoaded || model.bytes == bytes) return;
+  if (model.state != llm::LoadState::kLoaded || model.bytes == bytes) return;
   model.bytes = bytes;
   decide(now, actions);
 }
@@ -145,7 +146,8 @@ void ModelCachePolicy::grew(TimePoint now, PooledModelId id, uint64_t bytes, Poo
 Arrival ModelCachePolicy::ask(TimePoint now, PooledModelId id, PoolActions& actions) {
   const Model& model = at(id);
   const bool failed = model.refused_until && now < *model.refused_until;
-  if (model.presence == Presence::kAbsent && (failed || has_no_place(id))) return Arrival::kRefused;
+  if (model.state == llm::LoadState::kAbsent && (failed || has_no_place(id)))
+    return Arrival::kRefused;
   want(now, id, actions);
   return Arrival::kWaits;
 }
@@ -153,7 +155,7 @@ Arrival ModelCachePolicy::ask(TimePoint now, PooledModelId id, PoolActions& acti
 void ModelCachePolicy::want(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
   model.dismissed = false;
-  if (model.presence == Presence::kLoaded || model.presence == Presence::kLoading) return;
+  if (model.state == llm::LoadState::kLoaded || model.state == llm::LoadState::kLoading) return;
   if (!is_for_clients(model)) model.asked_at = now;
   model.clients_at = now;
   model.wanted = true;
@@ -161,20 +163,20 @@ void ModelCachePolicy::want(TimePoint now, PooledModelId id, PoolActions& action
   decide(now, actions);
 }
 
-UnloadResult ModelCachePolicy::dismiss(TimePoint now, PooledModelId id, PoolActions& actions) {
+llm::UnloadResult ModelCachePolicy::dismiss(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
-  if (model.pinned) return UnloadResult::kPinned;
-  if (model.inside + model.waiting > 0) return UnloadResult::kUsed;
+  if (model.pinned) return llm::UnloadResult::kPinned;
+  if (model.inside + model.waiting > 0) return llm::UnloadResult::kInUse;
   model.wanted = false;
-  const bool absent = model.presence == Presence::kAbsent;
+  const bool absent = model.state == llm::LoadState::kAbsent;
   model.dismissed = !absent;
   decide(now, actions);
-  return absent ? UnloadResult::kAbsent : UnloadResult::kLeaves;
+  return absent ? llm::UnloadResult::kAbsent : llm::UnloadResult::kUnloading;
 }
 
 void ModelCachePolicy::dismiss_when_unused(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
-  if (model.pinned || model.presence != Presence::kLoaded || model.waiting > 0) return;
+  if (model.pinned || model.state != llm::LoadState::kLoaded || model.waiting > 0) return;
   model.dismissed = true;
   if (model.inside == 0) decide(now, actions);
 }
@@ -197,7 +199,7 @@ bool ModelCachePolicy::belongs_to_clients(TimePoint now, const Model& model) con
 
 bool ModelCachePolicy::is_on_its_way() const {
   return std::ranges::any_of(models_, [](const Model& model) {
-    return model.presence == Presence::kLoading || model.presence == Presence::kUnloading ||
+    return model.state == llm::LoadState::kLoading || model.state == llm::LoadState::kUnloading ||
            model.looked_at;
   });
 }
@@ -213,7 +215,7 @@ bool ModelCachePolicy::is_over(TimePoint now, const Model& model) const {
 uint64_t ModelCachePolicy::bytes_used() const {
   uint64_t bytes = 0;
   for (const Model& model : models_)
-    bytes += model.presence == Presence::kAbsent ? 0 : model.bytes;
+    bytes += model.state == llm::LoadState::kAbsent ? 0 : model.bytes;
   return bytes;
 }
 
@@ -235,7 +237,7 @@ bool ModelCachePolicy::fits(uint64_t bytes, std::span<const PooledModelId> witho
   uint64_t used = 0;
   bool alone = true;
   for (uint32_t i = 0; i < models_.size(); ++i) {
-    if (models_[i].presence == Presence::kAbsent) continue;
+    if (models_[i].state == llm::LoadState::kAbsent) continue;
     if (std::ranges::find(without, PooledModelId(i)) != without.end()) continue;
     used += models_[i].bytes;
     alone = false;
@@ -248,7 +250,7 @@ bool ModelCachePolicy::fits(uint64_t bytes, std::span<const PooledModelId> witho
 std::vector<PooledModelId> ModelCachePolicy::line() const {
   std::vector<PooledModelId> line;
   for (uint32_t i = 0; i < models_.size(); ++i) {
-    if (models_[i].presence == Presence::kAbsent && in_line(models_[i])) line.emplace_back(i);
+    if (models_[i].state == llm::LoadState::kAbsent && in_line(models_[i])) line.emplace_back(i);
   }
   std::ranges::sort(line, {}, [this](PooledModelId id) {
     return std::tuple(!is_for_clients(at(id)), at(id).asked_at, id);
@@ -267,7 +269,7 @@ std::vector<PooledModelId> ModelCachePolicy::who_may_leave(TimePoint now,
   std::vector<PooledModelId> used;
   for (uint32_t i = 0; i < models_.size(); ++i) {
     const Model& model = models_[i];
-    if (model.presence != Presence::kLoaded || model.pinned) continue;
+    if (model.state != llm::LoadState::kLoaded || model.pinned) continue;
     const bool of_clients = belongs_to_clients(now, model);
     if (of_clients && !for_clients) continue;
     const bool yields = for_clients && !of_clients;
@@ -291,7 +293,7 @@ std::vector<PooledModelId> ModelCachePolicy::all_but_clients(TimePoint now) cons
   std::vector<PooledModelId> all;
   for (uint32_t i = 0; i < models_.size(); ++i) {
     const Model& model = models_[i];
-    if (model.presence == Presence::kLoaded && !model.pinned && !belongs_to_clients(now, model))
+    if (model.state == llm::LoadState::kLoaded && !model.pinned && !belongs_to_clients(now, model))
       all.emplace_back(i);
   }
   return all;
@@ -307,7 +309,7 @@ std::optional<TimePoint> ModelCachePolicy::next_at(TimePoint now) const {
   for (const PooledModelId id : waiting)
     also(at(id).asked_at + options_.turn);
   for (const Model& model : models_) {
-    if (model.presence != Presence::kLoaded || model.pinned) continue;
+    if (model.state != llm::LoadState::kLoaded || model.pinned) continue;
     if (!waiting.empty()) {
       also(model.came_at + turn_of(model));
       if (model.clients_at) also(*model.clients_at + options_.clients_rest);
@@ -319,15 +321,15 @@ std::optional<TimePoint> ModelCachePolicy::next_at(TimePoint now) const {
   return next;
 }
 
-PoolReading ModelCachePolicy::reading(PooledModelId id) const {
+llm::ModelStatus ModelCachePolicy::status(PooledModelId id) const {
   const Model& model = at(id);
-  return {.presence = model.presence,
-          .bytes = model.bytes,
+  return {.state = model.state,
+          .memory_bytes = model.bytes,
           .pinned = model.pinned,
-          .wanted = model.presence != Presence::kLoaded && in_line(model),
-          .inside = model.inside,
+          .wanted = model.state != llm::LoadState::kLoaded && in_line(model),
+          .requests = model.inside,
           .waiting = model.waiting,
-          .refused_until = model.refused_until};
+          .load_error = {}};
 }
 
 // --- decisions ----------------------------------------------------------------------------------
@@ -389,7 +391,7 @@ void ModelCachePolicy::reopen(std::span<const PooledModelId> but, PoolActions& a
     const PooledModelId id(i);
     if (std::ranges::find(but, id) != but.end()) continue;
     Model& model = at(id);
-    if (model.presence != Presence::kLoaded || !std::exchange(model.closing, false)) continue;
+    if (model.state != llm::LoadState::kLoaded || !std::exchange(model.closing, false)) continue;
     let_in(id, actions);
   }
 }
@@ -409,7 +411,7 @@ void ModelCachePolicy::unload_resting(TimePoint now, PoolActions& actions) {
   int32_t there = 0;
   for (uint32_t i = 0; i < models_.size(); ++i) {
     const Model& model = models_[i];
-    if (model.presence != Presence::kLoaded) continue;
+    if (model.state != llm::LoadState::kLoaded) continue;
     ++there;
     if (model.pinned || model.inside > 0) continue;
     const auto rank = [](const Model& it) { return std::pair(!it.dismissed, it.used_at); };
@@ -425,7 +427,7 @@ void ModelCachePolicy::unload_resting(TimePoint now, PoolActions& actions) {
 
 void ModelCachePolicy::load(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
-  model.presence = Presence::kLoading;
+  model.state = llm::LoadState::kLoading;
   model.passed = false;
   model.came_at = now;
   actions.push_back({PoolAction::Kind::kLoad, id});
@@ -434,7 +436,7 @@ void ModelCachePolicy::load(TimePoint now, PooledModelId id, PoolActions& action
 void ModelCachePolicy::unload(PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
   ENSURE(model.inside == 0 && !model.pinned, "model {} is to leave and is used", id.value());
-  model.presence = Presence::kUnloading;
+  model.state = llm::LoadState::kUnloading;
   model.closing = false;
   model.dismissed = false;
   actions.push_back({PoolAction::Kind::kUnload, id});

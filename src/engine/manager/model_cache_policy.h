@@ -35,6 +35,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "llm/model_status.h"
 
 namespace windrow::engine {
 
@@ -65,8 +66,6 @@ struct PoolOptions {
   Duration retry_after = std::chrono::seconds(30);
 };
 
-enum class Presence : uint8_t { kAbsent, kLoading, kLoaded, kUnloading };
-
 struct PoolAction {
   enum class Kind : uint8_t {
     kLook,    // whether its file can be loaded, without loading it; then looked() or load_failed()
@@ -87,20 +86,6 @@ enum class Requester : uint8_t { kClient, kBatch };
 
 // What becomes of a request that comes.
 enum class Arrival : uint8_t { kInside, kWaits, kRefused };
-
-// Of an unload that somebody asked for. kLeaves: now, or as soon as nothing else is on its way.
-enum class UnloadResult : uint8_t { kLeaves, kAbsent, kUsed, kPinned };
-
-// A reading of this moment.
-struct PoolReading {
-  Presence presence = Presence::kAbsent;
-  uint64_t bytes = 0;  // of one that is absent: what it is likely to need
-  bool pinned = false;
-  bool wanted = false;  // it is to be loaded, for a request or without one, and is not yet there
-  int32_t inside = 0;
-  int32_t waiting = 0;
-  std::optional<TimePoint> refused_until;  // after a failure
-};
 
 // Which of the models to load at the start when nobody said which: those that are pinned, and in
 // the order given as many others as fit beside them; at least one.
@@ -131,7 +116,7 @@ class ModelCachePolicy {
 
   // Somebody who runs the server wants it loaded, or unloaded.
   void want(TimePoint now, PooledModelId model, PoolActions& actions);
-  UnloadResult dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
+  llm::UnloadResult dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
 
   // A model that is loaded leaves as soon as no request is inside it. A request that comes before
   // that keeps it; those that are inside already do not. A pinned model stays.
@@ -144,7 +129,14 @@ class ModelCachePolicy {
   // Whether it can never be beside those that are pinned.
   bool has_no_place(PooledModelId model) const;
 
-  PoolReading reading(PooledModelId model) const;
+  // The gauges of a model; its counters of loads stay 0.
+  llm::ModelStatus status(PooledModelId model) const;
+
+  // After a failed load requests are refused until then.
+  std::optional<TimePoint> refused_until(PooledModelId model) const {
+    return at(model).refused_until;
+  }
+
   uint64_t bytes_used() const;
   size_t size() const { return models_.size(); }
 
@@ -152,7 +144,7 @@ class ModelCachePolicy {
   struct Model {
     uint64_t bytes = 0;
     bool pinned = false;
-    Presence presence = Presence::kAbsent;
+    llm::LoadState state = llm::LoadState::kAbsent;
     bool closing = false;    // loaded: nobody is let in any more, so that it can leave
     bool wanted = false;     // without a request
     bool dismissed = false;  // is to leave when nobody uses it

@@ -160,7 +160,7 @@ class World {
     const size_t i = action.model.value();
     switch (action.kind) {
       case PoolAction::Kind::kLook:
-        EXPECT_EQ(pool_->reading(action.model).presence, Presence::kAbsent);
+        EXPECT_EQ(pool_->status(action.model).state, llm::LoadState::kAbsent);
         passed_[i] = false;
         plan(up_to(kLookMax),
              {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLooked,
@@ -173,7 +173,7 @@ class World {
               action.model});
         break;
       case PoolAction::Kind::kUnload:
-        EXPECT_EQ(pool_->reading(action.model).inside, 0);
+        EXPECT_EQ(pool_->status(action.model).requests, 0);
         EXPECT_FALSE(facts_[i].pinned);
         // For nobody but clients, or because nobody used it for long, or somebody sent it away.
         if (options_.unload_idle == Duration{} && !sent_away_[i] && clients_at_[i] &&
@@ -204,17 +204,17 @@ class World {
     int there = 0;
     int on_their_way = 0;
     for (uint32_t i = 0; i < facts_.size(); ++i) {
-      const PoolReading reading = pool_->reading(PooledModelId(i));
-      EXPECT_EQ(static_cast<size_t>(reading.waiting), waits_[i].size());
-      if (reading.presence == Presence::kAbsent) {
-        EXPECT_EQ(reading.inside, 0);
+      const llm::ModelStatus status = pool_->status(PooledModelId(i));
+      EXPECT_EQ(static_cast<size_t>(status.waiting), waits_[i].size());
+      if (status.state == llm::LoadState::kAbsent) {
+        EXPECT_EQ(status.requests, 0);
         continue;
       }
-      bytes += reading.bytes;
+      bytes += status.memory_bytes;
       ++there;
-      if (reading.presence != Presence::kLoaded) {
+      if (status.state != llm::LoadState::kLoaded) {
         ++on_their_way;
-        EXPECT_EQ(reading.inside, 0);
+        EXPECT_EQ(status.requests, 0);
       }
     }
     EXPECT_EQ(bytes, pool_->bytes_used());

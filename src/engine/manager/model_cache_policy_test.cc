@@ -74,9 +74,9 @@ class Pool {
     pool_.tick(at(when), actions);
     return text(when, actions);
   }
-  UnloadResult dismiss(double when, PooledModelId model, std::string* done = nullptr) {
+  llm::UnloadResult dismiss(double when, PooledModelId model, std::string* done = nullptr) {
     PoolActions actions;
-    const UnloadResult dismissal = pool_.dismiss(at(when), model, actions);
+    const llm::UnloadResult dismissal = pool_.dismiss(at(when), model, actions);
     if (done != nullptr) *done = text(when, actions);
     return dismissal;
   }
@@ -117,7 +117,7 @@ TEST(ModelCachePolicy, OneThatIsAskedForIsLoadedOnceAndThenLetsAllIn) {
   EXPECT_EQ(pool.arrive(1, kA), "waits");
   EXPECT_EQ(pool.loaded(2, kA, 4), "let in a");
   EXPECT_EQ(pool.arrive(3, kA), "inside");
-  EXPECT_EQ((*pool).reading(kA).inside, 3);
+  EXPECT_EQ((*pool).status(kA).requests, 3);
   EXPECT_EQ(pool.end(4, kA), "");
 }
 
@@ -146,7 +146,7 @@ TEST(ModelCachePolicy, NobodyLeavesForAFileThatCannotBeLoaded) {
   EXPECT_EQ(pool.end(101, kA), "");
   EXPECT_EQ(pool.next(101), -1) << "what comes of the look is an event";
   EXPECT_EQ(pool.failed(102, kB), "refuse b");
-  EXPECT_EQ((*pool).reading(kA).presence, Presence::kLoaded);
+  EXPECT_EQ((*pool).status(kA).state, llm::LoadState::kLoaded);
   EXPECT_EQ(pool.arrive(103, kB), "refused");
   EXPECT_EQ(pool.arrive(104, kA), "inside");
   EXPECT_EQ(pool.end(104, kA), "");
@@ -242,7 +242,7 @@ TEST(ModelCachePolicy, PinnedOnesStayAndWhatDoesNotFitBesideThemIsRefused) {
   EXPECT_EQ(pool.arrive(100, kB), "refused");
   EXPECT_EQ(pool.arrive(100, kC), "waits, load c");
   EXPECT_EQ(pool.loaded(100, kC, 4), "let in c");
-  EXPECT_EQ(pool.dismiss(101, kA), UnloadResult::kPinned);
+  EXPECT_EQ(pool.dismiss(101, kA), llm::UnloadResult::kPinned);
 }
 
 TEST(ModelCachePolicy, OneModelAloneMayNeedMoreThanThereIs) {
@@ -307,15 +307,15 @@ TEST(ModelCachePolicy, OneThatGrowsMakesRoomToo) {
 
 TEST(ModelCachePolicy, SomebodyMaySendOneAway) {
   Pool pool({{.bytes = 4}, {.bytes = 4}});
-  EXPECT_EQ(pool.dismiss(0, kA), UnloadResult::kAbsent);
+  EXPECT_EQ(pool.dismiss(0, kA), llm::UnloadResult::kAbsent);
   EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
-  EXPECT_EQ(pool.dismiss(0, kA), UnloadResult::kUsed);
+  EXPECT_EQ(pool.dismiss(0, kA), llm::UnloadResult::kInUse);
   EXPECT_EQ(pool.loaded(0, kA, 4), "let in a");
-  EXPECT_EQ(pool.dismiss(0, kA), UnloadResult::kUsed);
+  EXPECT_EQ(pool.dismiss(0, kA), llm::UnloadResult::kInUse);
   EXPECT_EQ(pool.end(1, kA), "");
   EXPECT_EQ(pool.want(1, kB), "load b");
   std::string done;
-  EXPECT_EQ(pool.dismiss(1, kA, &done), UnloadResult::kLeaves);
+  EXPECT_EQ(pool.dismiss(1, kA, &done), llm::UnloadResult::kUnloading);
   EXPECT_EQ(done, "") << "one thing at a time";
   EXPECT_EQ(pool.loaded(2, kB, 4), "unload a");
 }

@@ -119,7 +119,7 @@ ModelManager::~ModelManager() {
 
 bool ModelManager::is_used() const {
   for (uint32_t i = 0; i < states_.size(); ++i) {
-    if (pool_.reading(PooledModelId(i)).inside > 0) return true;
+    if (pool_.status(PooledModelId(i)).requests > 0) return true;
   }
   return false;
 }
@@ -159,10 +159,10 @@ void ModelManager::load(PooledModelId model) {
   note(actions);
 }
 
-UnloadResult ModelManager::unload(PooledModelId model) {
+llm::UnloadResult ModelManager::unload(PooledModelId model) {
   const std::scoped_lock lock(mutex_);
   PoolActions actions;
-  const UnloadResult dismissal = pool_.dismiss(clock_.now(), model, actions);
+  const llm::UnloadResult dismissal = pool_.dismiss(clock_.now(), model, actions);
   note(actions);
   return dismissal;
 }
@@ -174,13 +174,16 @@ void ModelManager::unload_when_unused(PooledModelId model) {
   note(actions);
 }
 
-ManagerReading ModelManager::reading(PooledModelId model) const {
+llm::ModelStatus ModelManager::status(PooledModelId model) const {
   const std::scoped_lock lock(mutex_);
-  ManagerReading reading = at(model).counts;
-  static_cast<PoolReading&>(reading) = pool_.reading(model);
-  if (const State& state = at(model); state.error)
-    reading.error = state.model.in_words(*state.error);
-  return reading;
+  const State& state = at(model);
+  llm::ModelStatus status = pool_.status(model);
+  status.loads = state.counts.loads;
+  status.loads_failed = state.counts.loads_failed;
+  status.unloads = state.counts.unloads;
+  status.load_seconds = state.counts.load_seconds;
+  if (state.error) status.load_error = state.model.in_words(*state.error);
+  return status;
 }
 
 uint64_t ModelManager::bytes_used() const {
@@ -347,11 +350,11 @@ llm::Failure ModelManager::unavailable(PooledModelId id, TimePoint now) const {
   if (pool_.has_no_place(id)) {
     failure.message = fmt::format(
         "the model {} needs {}, which is not there beside the models that are kept loaded",
-        state.model.name, human_bytes(pool_.reading(id).bytes));
+        state.model.name, human_bytes(pool_.status(id).memory_bytes));
     failure.retry_after_ms = retry_ms(options_.pool.retry_after);
     return failure;
   }
-  const std::optional<TimePoint> until = pool_.reading(id).refused_until;
+  const std::optional<TimePoint> until = pool_.refused_until(id);
   const Duration again = until ? *until - now : options_.pool.retry_after;
   failure.message =
       fmt::format("the model {} cannot be loaded: {}", state.model.name,
@@ -363,7 +366,7 @@ llm::Failure ModelManager::unavailable(PooledModelId id, TimePoint now) const {
 // Not a matter of trying again here: who asked has waited for as long as it may.
 llm::Failure ModelManager::still_loading(PooledModelId id, TimePoint now) const {
   const State& state = at(id);
-  const bool loading = pool_.reading(id).presence == Presence::kLoading;
+  const bool loading = pool_.status(id).state == llm::LoadState::kLoading;
   const Duration left = loading && state.last_load > Duration{}
                             ? state.last_load - (now - state.loading_since)
                             : kSoon;

@@ -76,15 +76,6 @@ struct KeeperOptions {
   std::function<void(const KeeperNews&)> on_news;  // on the thread that loads; may be empty
 };
 
-// A model at this moment, and since the start.
-struct ManagerReading : PoolReading {
-  int64_t loads = 0;
-  int64_t loads_failed = 0;
-  int64_t unloads = 0;
-  Duration loading{};  // of all loads that succeeded together
-  std::string error;   // why the last load failed, in words for clients; empty: it did not
-};
-
 // Thread-safe. Outlives those who use its backends; then the destructor gives up a load that is
 // under way, ends what waits and destroys the models, which ends what runs in them.
 class ModelManager {
@@ -105,10 +96,10 @@ class ModelManager {
 
   // For somebody who wants it so. None of them waits.
   void load(PooledModelId model);
-  UnloadResult unload(PooledModelId model);
+  llm::UnloadResult unload(PooledModelId model);
   void unload_when_unused(PooledModelId model);  // ModelCachePolicy::dismiss_when_unused
 
-  ManagerReading reading(PooledModelId model) const;
+  llm::ModelStatus status(PooledModelId model) const;
   uint64_t bytes_used() const;
 
   // Time has passed. Needed only where the clock is one that does not move by itself.
@@ -137,8 +128,8 @@ class ModelManager {
     std::optional<Error> error;  // of the last load
     TimePoint loading_since{};
     Duration last_load{};
-    ManagerReading counts;
-    llm::BackendStats gone;  // of the times before
+    llm::ModelStatus counts;  // the counters of loads; the policy has the gauges
+    llm::BackendStats gone;   // of the times before
   };
 
   // --- what rooms do ---

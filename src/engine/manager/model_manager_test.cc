@@ -160,14 +160,14 @@ TEST_F(ModelKeeperTest, OneThatIsAskedForTwiceIsLoadedOnce) {
   })});
   auto first = ask(*keeper, kA);
   auto second = ask(*keeper, kA);
-  EXPECT_EQ(keeper->reading(kA).waiting, 2);
+  EXPECT_EQ(keeper->status(kA).waiting, 2);
   EXPECT_EQ(keeper->backend(kA).stats().rows_waiting, 2);
   go.set_value();
   EXPECT_EQ(text(std::move(first)), "a");
   EXPECT_EQ(text(std::move(second)), "a");
   EXPECT_EQ(memory_.loads, 1);
   EXPECT_EQ(text(ask(*keeper, kA)), "a");
-  EXPECT_EQ(keeper->reading(kA).presence, Presence::kLoaded);
+  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kLoaded);
 }
 
 TEST_F(ModelKeeperTest, WhoCountsTokensHasTheModelLoadedAndDoesNotWait) {
@@ -188,12 +188,12 @@ TEST_F(ModelKeeperTest, ThreeInTurnWhereTwoFit) {
     llm::BackendCall call = llm::plain_call({});
     call.read_ahead = keeper->backend(id).read_ahead(*call.request);
     EXPECT_EQ(text_in_time(*keeper, ask(*keeper, id, std::move(call))), names[id.value()]);
-    windrow::testing::eventually([&] { return keeper->reading(id).inside; }, 0);
+    windrow::testing::eventually([&] { return keeper->status(id).requests; }, 0);
   }
   EXPECT_EQ(memory_.most, 2);
   EXPECT_EQ(memory_.loads, 30) << "the one that is asked next has just left";
   EXPECT_EQ(keeper->backend(kA).stats().generated_tokens, 10) << "of all its lives";
-  EXPECT_EQ(keeper->reading(kA).loads, 10);
+  EXPECT_EQ(keeper->status(kA).loads, 10);
 }
 
 TEST_F(ModelKeeperTest, WhatWasReadAheadByOneThatLeftIsNotUsed) {
@@ -204,7 +204,7 @@ TEST_F(ModelKeeperTest, WhatWasReadAheadByOneThatLeftIsNotUsed) {
   ASSERT_NE(call.read_ahead, nullptr);
   EXPECT_EQ(text(ask(*keeper, kB)), "b");
   EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kC)), "c");
-  EXPECT_EQ(keeper->reading(kA).presence, Presence::kAbsent);
+  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kAbsent);
   EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kA, std::move(call))), "a");
 }
 
@@ -219,7 +219,7 @@ TEST_F(ModelKeeperTest, WhoWaitsIsToldWhyItCannotBeLoadedAndItIsNotTriedAtOnce) 
   const llm::Outcome again = ask(*keeper, kA).get();
   EXPECT_EQ(std::get<llm::Failure>(again).retry_after_ms, 30'000);
   EXPECT_EQ(tries, 1);
-  EXPECT_EQ(keeper->reading(kA).loads_failed, 1);
+  EXPECT_EQ(keeper->status(kA).loads_failed, 1);
   clock_.advance(seconds(30));
   EXPECT_EQ(text(ask(*keeper, kA)), "a");
 }
@@ -243,16 +243,16 @@ TEST_F(ModelKeeperTest, AFileThatCannotBeLoadedLeavesTheGoodModelWhereItIs) {
   clock_.advance(seconds(100));
   EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kB)),
             "model_unavailable: the model b cannot be loaded: hm: epsilon is nan");
-  EXPECT_EQ(keeper->reading(kA).presence, Presence::kLoaded);
-  EXPECT_EQ(keeper->reading(kA).unloads, 0);
+  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kLoaded);
+  EXPECT_EQ(keeper->status(kA).unloads, 0);
   EXPECT_EQ(text(ask(*keeper, kA)), "a");
   EXPECT_EQ(memory_.loads, 1) << "it was never gone";
-  EXPECT_EQ(keeper->reading(kB).loads_failed, 1);
+  EXPECT_EQ(keeper->status(kB).loads_failed, 1);
 
   good = true;
   clock_.advance(seconds(100));
   EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kB)), "b");
-  EXPECT_EQ(keeper->reading(kA).presence, Presence::kAbsent);
+  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kAbsent);
   EXPECT_EQ(news, (std::vector<std::string>{"b: epsilon is nan"}));
 }
 
@@ -275,7 +275,7 @@ TEST_F(ModelKeeperTest, NobodyWaitsLongerThanItMay) {
   EXPECT_EQ(text(std::move(outcome)),
             "model_loading: the model a is still being loaded; try again later");
   EXPECT_FALSE(wait->waits);
-  EXPECT_EQ(keeper->reading(kA).waiting, 1);
+  EXPECT_EQ(keeper->status(kA).waiting, 1);
   go.set_value();
   EXPECT_EQ(text(std::move(patient)), "a");
 }
@@ -298,7 +298,7 @@ TEST_F(ModelKeeperTest, WhatIsCancelledDoesNotWait) {
     EXPECT_EQ(text(std::move(outcome)), "cancelled: cancelled before it was answered");
     EXPECT_FALSE(call.load_wait->waits);
     EXPECT_EQ(text(ask(*keeper, kA, call)), "cancelled: cancelled before it was answered");
-    EXPECT_EQ(keeper->reading(kA).waiting, 0);
+    EXPECT_EQ(keeper->status(kA).waiting, 0);
   }
   go.set_value();
 }
@@ -317,7 +317,7 @@ TEST_F(ModelKeeperTest, OneWithRequestsInsideStaysUntilTheyEnd) {
   auto waits = ask(*keeper, kB);
   clock_.advance(seconds(100));
   keeper->look_at_the_clock();
-  EXPECT_EQ(keeper->unload(kA), UnloadResult::kUsed);
+  EXPECT_EQ(keeper->unload(kA), llm::UnloadResult::kInUse);
   Answering* a = memory_.last;
   a->answer_all();
   EXPECT_EQ(text(std::move(inside)), "a");
@@ -331,13 +331,13 @@ TEST_F(ModelKeeperTest, OneThatIsToLeaveWhenNobodyUsesItLeavesAfterTheLastAnswer
   ASSERT_TRUE(keeper->load_first(first).has_value());
   auto inside = ask(*keeper, kA);
   keeper->unload_when_unused(kA);
-  EXPECT_EQ(keeper->reading(kA).presence, Presence::kLoaded);
+  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kLoaded);
   Answering* a = memory_.last;
   a->answer_all();
   EXPECT_EQ(text(std::move(inside)), "a");
-  windrow::testing::eventually([&] { return keeper->reading(kA).presence; }, Presence::kAbsent);
+  windrow::testing::eventually([&] { return keeper->status(kA).state; }, llm::LoadState::kAbsent);
   EXPECT_EQ(memory_.there, 0);
-  EXPECT_EQ(keeper->reading(kA).unloads, 1);
+  EXPECT_EQ(keeper->status(kA).unloads, 1);
 }
 
 TEST_F(ModelKeeperTest, TheFirstOnesAreThereOrItIsSaidWhyNot) {
@@ -356,9 +356,9 @@ TEST_F(ModelKeeperTest, TheFirstOnesAreThereOrItIsSaidWhyNot) {
                            options);
   const std::vector<PooledModelId> all = {kA, kB, kC};
   ASSERT_TRUE(keeper->load_first(all).has_value());
-  EXPECT_EQ(keeper->reading(kC).presence, Presence::kAbsent) << "there was no room for it";
+  EXPECT_EQ(keeper->status(kC).state, llm::LoadState::kAbsent) << "there was no room for it";
   EXPECT_EQ(keeper->bytes_used(), 8U);
-  EXPECT_EQ(keeper->unload(kA), UnloadResult::kLeaves);
+  EXPECT_EQ(keeper->unload(kA), llm::UnloadResult::kUnloading);
   EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kC)), "c");
   const auto empty = keep({model("d", [](const std::stop_token&) -> Result<void> {
     return Error{ErrorKind::kUnavailable, "broken"};
@@ -415,7 +415,7 @@ TEST_F(ModelKeeperTest, ItsEndEndsWhatRunsInItsModels) {
   call.unwanted = unwanted.get_token();
   auto cancelled = ask(*keeper, kA, std::move(call));
   auto unfinished = ask(*keeper, kA);
-  EXPECT_EQ(keeper->reading(kA).inside, 2);
+  EXPECT_EQ(keeper->status(kA).requests, 2);
   unwanted.request_stop();
   EXPECT_EQ(text(std::move(cancelled)), "ended: ") << "the model itself ends what runs in it";
   keeper.reset();

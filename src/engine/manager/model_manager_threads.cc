@@ -130,7 +130,7 @@ void ModelManager::load_one(PooledModelId id, std::unique_lock<std::mutex>& lock
     ++state.times;
     ++state.counts.loads;
     state.last_load = news.took;
-    state.counts.loading += news.took;
+    state.counts.load_seconds += seconds(news.took);
     state.error.reset();
     news.kind = KeeperNews::Kind::kLoaded;
     news.bytes = bytes;
@@ -153,7 +153,7 @@ void ModelManager::unload_one(PooledModelId id, std::unique_lock<std::mutex>& lo
   state.gone += counters_of(leaving->backend().stats());
   const KeeperNews news{.kind = KeeperNews::Kind::kUnloaded,
                         .name = state.model.name,
-                        .bytes = pool_.reading(id).bytes};
+                        .bytes = pool_.status(id).memory_bytes};
   lock.unlock();
   leaving.reset();
   lock.lock();
