@@ -30,7 +30,7 @@ Round run_engine(engine::Engine& engine, const std::vector<Row>& rows, int answe
   struct Left {
     explicit Left(size_t rows) : latch(static_cast<ptrdiff_t>(rows)) {}
     std::latch latch;
-    std::string problem;  // the engine thread's until the latch opens
+    std::string problem;  // the device thread's until the latch opens
   };
   const auto left = std::make_shared<Left>(rows.size());
   std::vector<engine::EngineRequest> requests;

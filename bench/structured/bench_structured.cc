@@ -127,7 +127,7 @@ class Bench {
   struct Left {
     explicit Left(size_t rows) : latch(static_cast<ptrdiff_t>(rows)) {}
 
-    // On the engine's thread.
+    // On the device thread.
     void hear(const llm::Outcome& outcome, int wanted) {
       const auto* answer = std::get_if<llm::Answer>(&outcome);
       if (answer == nullptr) {

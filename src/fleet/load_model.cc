@@ -53,8 +53,8 @@ engine::EmbeddingOptions pass_options(const EngineOptions& engine_options, const
   engine::EmbeddingOptions options{.arriving = how.arriving, .on_step = step_observer(how, name)};
   if (how.serving) {
     options.batching_delay = {.max_linger = engine_options.linger_max,
-                         .window = engine_options.pack_window,
-                         .batch_size_max = engine_options.pack_rows_max};
+                              .window = engine_options.pack_window,
+                              .batch_size_max = engine_options.pack_rows_max};
   }
   return options;
 }

@@ -36,8 +36,8 @@ class Embedder final : private DeviceTask {
 
   const EmbeddingLimits& limits() const { return limits_; }
 
-  // Queues work for the next pass. Never blocks on the model. The stop tokens of the work take effect
-  // between two passes.
+  // Queues work for the next pass. Never blocks on the model. The stop tokens of the work take
+  // effect between two passes.
   void submit(EmbeddingWork work);
 
   // As of the last pass.
@@ -56,7 +56,7 @@ class Embedder final : private DeviceTask {
   EmbeddingLoop loop_;  // used by the device thread only
 
   mutable std::mutex mutex_;
-  std::vector<EmbeddingWork> inbox_;  // from other threads, for the engine thread
+  std::vector<EmbeddingWork> inbox_;  // from other threads, for the device thread
   llm::BackendStats stats_;
   BudgetReport budget_;
 

@@ -16,7 +16,7 @@ namespace windrow::engine {
 namespace {
 
 // The answers of the rows, as they come in. One that fails is the end of all, told when the others
-// have ended, too: then it is known what they cost. The engine thread's.
+// have ended, too: then it is known what they cost. The device thread's.
 class Join {
  public:
   Join(size_t rows, int32_t choices, llm::Backend::Done done)

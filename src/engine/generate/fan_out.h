@@ -29,7 +29,7 @@ struct FanOutLimits {
 };
 
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.
-// `done` is called once, on the engine thread: with the whole answer when all rows have theirs, or
+// `done` is called once, on the device thread: with the whole answer when all rows have theirs, or
 // with the first failure; the other rows are then abandoned, so that they cost no more steps. The
 // listener of the call gets each choice as it is made.
 //

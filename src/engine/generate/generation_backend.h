@@ -30,26 +30,25 @@ namespace windrow::engine {
 
 struct GenerationOptions {
   // How long one forward pass should take, as far as prompts make it long: long for throughput,
-  // short for those who wait. And while nobody waits for its end but the row that is computed;
-  // absent: the same.
+  // short for latency. `lone_step_target`: where one row has the step to itself; absent: the same.
   Duration step_target = std::chrono::seconds(2);
   std::optional<Duration> lone_step_target;
 
-  // Of a request that names no limit itself; always capped by the context that is left.
+  // The limit of a request that names none. Answers are always capped by the context that is left.
   int32_t output_tokens_default = 4096;
 
-  // Before a call that has to come thoughts may take so much of the longest answer, in percent; a
-  // request may name a number of tokens itself.
+  // How much of the longest answer reasoning may take before a required call, in percent; a request
+  // may name a number of tokens instead.
   int32_t call_reasoning_percent = 50;
 
-  // Of a request that does not say it itself.
+  // For a request that does not choose.
   llm::UnknownWords schema_unknown = llm::UnknownWords::kAnnotate;
 
-  // What templates that ask for the date are told; absent: the moment the backend is made.
+  // The date for chat templates that ask for it; absent: when the backend was made.
   std::optional<int64_t> date_unix_s;
 
   SamplingThreads sampling_threads = {.count = 0};
-  queueing::ReserveOptions reserve;  // of rows and of the model's memory, for those in a hurry
+  queueing::ReserveOptions reserve;  // of rows and of the model's memory, for higher priorities
   MaskFilling mask_filling;
   StructureLimits structure_limits;
 
@@ -57,7 +56,7 @@ struct GenerationOptions {
   // do, the rows of a file do not.
   bool keep = false;
 
-  llm::StepObserver on_step;  // called on the engine thread
+  llm::StepObserver on_step;  // called on the device thread
 
   StartWindow start;
 };

@@ -11,7 +11,7 @@ namespace windrow::engine {
 // 499.
 llm::Failure cancelled();
 
-// 503: the model can answer nothing any more. A retry may succeed elsewhere; it is no result.
+// 503: the model can answer nothing any more. It is not the row's result: another backend may answer it.
 llm::Failure backend_failure(std::string_view why);
 
 // 500: this row cannot be answered, others can.
