@@ -1,6 +1,6 @@
-// CheckedBackend: shows a MixUpWatch all that a server answers as a whole. Streams pass unseen:
-// they have been said when they end, and a code may lie across two of their events. The questions
-// that are planted beside them are no streams, and show mix-ups all the same.
+// CheckedBackend: passes all answers of a server that come as a whole through a MixUpWatch. Streams
+// are not checked: they have been passed on when they end, and a code may lie across two of their
+// events. The planted questions are no streams, and detect mix-ups of streams, too.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// DeferredBackend: stands for a server that was not there when the program began. What becomes of
-// its rows depends on which server it turns out to be (an Ollama's prompts are watched), so none is
-// let through before that is known.
+// DeferredBackend: represents a server that was not reachable when the program started. Rows need
+// other checks depending on which product the server is (prompts for Ollama are checked), so none
+// passes before that is known.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,18 +16,18 @@ namespace windrow::upstream {
 
 class DeferredBackend final : public llm::Backend {
  public:
-  // `name` is for messages to those who ask.
+  // `name` is for messages to clients.
   explicit DeferredBackend(std::string name, int32_t in_flight)
       : name_(std::move(name)), in_flight_(in_flight) {}
 
-  // It is there now, and `backend`, which outlives this, is the way to it. Once; any thread.
+  // The server is reachable now, through `backend`, which outlives this. Once; any thread.
   void join(llm::Backend& backend) {
     ENSURE(!has_joined(), "a server joins once");
     backend_.store(&backend, std::memory_order_release);
   }
   bool has_joined() const { return backend() != nullptr; }
 
-  // Before it has joined a request fails as one to a server that is not there.
+  // Until the server has joined, a request fails as one to an unreachable server.
   void submit(llm::BackendCall call, Done done) override {
     if (llm::Backend* const there = backend())
       return there->submit(std::move(call), std::move(done));

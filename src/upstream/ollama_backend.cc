@@ -43,10 +43,10 @@ int64_t telling_bytes(const std::string& raw) {
 
 }  // namespace
 
-// What is known of one model. Guarded by the state's mutex, but for its names and the questions.
+// What is known of one model. Guarded by the state's mutex, except its names and the questions.
 struct OllamaBackend::Model {
-  std::string name;   // as rows call it
-  std::string there;  // as the server does
+  std::string name;   // in requests
+  std::string there;  // at the server
   bool known = false;
   OllamaContext context;
   BytesPerToken ratio;
@@ -224,7 +224,7 @@ void OllamaBackend::ask_next(const std::shared_ptr<Model>& model) {
     state_->calls[model.get()] = id;
     closed = state_->closed;
   }
-  // The end began meanwhile, and did not see this call.
+  // The destructor has begun, and did not see this call.
   if (closed) client_.cancel(id);
 }
 
@@ -245,7 +245,7 @@ void OllamaBackend::known(const std::shared_ptr<Model>& model) {
     auto [call, done] = std::move(taken).release();
     forward(model, std::move(call), std::move(done));
   }
-  // Of its own: the destructor may go on before the lock is let go.
+  // A copy: the destructor may continue before the lock is released.
   const std::shared_ptr<State> state = state_;
   const std::scoped_lock lock(state->mutex);
   --state->asking;

@@ -1,8 +1,8 @@
-// OllamaBackend: a Backend that stands before another one which is an Ollama server, and keeps rows
-// from being answered over half a prompt (ollama_context.h). When a model is first asked for, it
-// has the server load it and asks what context it gave it; the rows of that model wait for this.
-// Streams pass through. That a prompt was cut is known when the answer is whole, so a stream over
-// half a prompt ends with that failure after all its pieces.
+// OllamaBackend: a Backend in front of that of an Ollama server. It prevents answers over half a
+// prompt (ollama_context.h). With the first request for a model it makes the server load the model
+// and asks for its context; the requests for that model wait for this. Streams pass through. That a
+// prompt was cut is known when the answer is complete, so a stream over half a prompt ends with
+// that failure after all its deltas.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace windrow::upstream {
 
 class OllamaBackend final : public llm::Backend {
  public:
-  // `on_context` is told once of each model, on the client's loop; 0: nothing is known, and nothing
-  // is checked. May be empty.
+  // Called once for each model, on the client's loop; 0: the context is unknown, and nothing is
+  // checked. May be empty.
   using OnContext = std::function<void(const std::string& model, int64_t tokens)>;
 
   // `client` and `inner` outlive it; `options` are those of `inner`.
@@ -52,7 +52,7 @@ class OllamaBackend final : public llm::Backend {
   const std::string server_;  // for messages
   const OnContext on_context_;
 
-  // Shared with what waits for answers.
+  // Shared with the calls in flight.
   std::shared_ptr<State> state_;
 };
 

@@ -23,10 +23,10 @@
 namespace windrow::upstream {
 namespace {
 
-// Of one answer in the mean latency.
+// The least weight of one answer in the mean latency.
 constexpr double kLatencyWeight = 0.02;
 
-// Servers and proxies repeat the key they were sent.
+// Hides the key: servers and proxies repeat it in messages.
 void hide(std::string_view key, llm::Outcome& outcome) {
   auto* failure = std::get_if<llm::Failure>(&outcome);
   if (failure == nullptr || key.empty()) return;
@@ -58,7 +58,7 @@ llm::Failure cancelled() {
           .param = {}};
 }
 
-// An answer in another form than asked for may come right when it is asked for again.
+// An answer without the requested form may have it at the next attempt.
 llm::Outcome with_structure(const Asked& asked, const WantedStructure& wanted,
                             llm::Outcome outcome) {
   auto* answer = std::get_if<llm::Answer>(&outcome);
@@ -78,7 +78,7 @@ llm::Outcome with_structure(const Asked& asked, const WantedStructure& wanted,
                       .usage = answer->usage};
 }
 
-// Only these are made bit by bit.
+// Only these endpoints have streams.
 bool may_stream(llm::Endpoint endpoint) {
   return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
 }
@@ -121,7 +121,7 @@ std::string_view to_string(FailureKind kind) {
   return "request";
 }
 
-// The calls in flight, by numbers of our own: a call may end before send has told its id.
+// The calls in flight, by numbers of our own: a call may end before send has returned its id.
 struct UpstreamBackend::Calls {
   std::mutex mutex;
   std::condition_variable changed;
@@ -170,7 +170,7 @@ void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
   latency_s += weight * (took_s - latency_s);
 }
 
-// One call. After it was sent only the client's loop touches it.
+// One call. After it was sent only the client's loop uses it.
 struct UpstreamBackend::Call {
   std::shared_ptr<Calls> calls;
   const Clock* clock = nullptr;
@@ -180,12 +180,12 @@ struct UpstreamBackend::Call {
   WantedStructure wanted;
   Done done;
 
-  // Of a stream.
+  // For a stream.
   std::shared_ptr<llm::StreamSink> listener;
   std::optional<StreamReply> stream;
   TimePoint start{};
   std::optional<TimePoint> first_event;
-  bool has_ended = false;  // told, though bytes may still come
+  bool has_ended = false;  // its Done was called, though bytes may still come
 
   bool take(const http::ReplyHead& head, std::string_view bytes);
   void finish(http::ClientResult result);
@@ -193,7 +193,7 @@ struct UpstreamBackend::Call {
   void end(llm::Outcome outcome);
 };
 
-// Some of a stream. False: no more of it is wanted.
+// Takes bytes of a stream. False: no more of it is needed.
 bool UpstreamBackend::Call::take(const http::ReplyHead& head, std::string_view bytes) {
   // After [DONE] there is nothing more, but the connection can be used again once it has ended.
   if (has_ended) return true;
@@ -244,7 +244,7 @@ void UpstreamBackend::Call::end(llm::Outcome outcome) {
     auto& failure = std::get<llm::Failure>(outcome);
     failure = for_clients(std::move(failure), asked.server, options->client_name);
   }
-  // What it holds on to goes before the backend may.
+  // Releases what the call holds before the backend may be destroyed.
   const Done last = std::exchange(done, nullptr);
   listener = nullptr;
   last(std::move(outcome));
@@ -312,7 +312,7 @@ std::shared_ptr<const schema::Validator> UpstreamBackend::validator_for(
 
 void UpstreamBackend::submit(llm::BackendCall asked, Done done) {
   const llm::Request& request = *asked.request;
-  ENSURE(!request.raw.empty(), "a server elsewhere is given bodies as they were written");
+  ENSURE(!request.raw.empty(), "an upstream server is sent bodies as they were written");
   if (asked.is_cancelled()) return done(cancelled());
   const bool streams = asked.listener != nullptr && may_stream(request.endpoint);
   http::ClientRequest out = request_for(asked.request, streams);

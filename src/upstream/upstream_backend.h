@@ -1,17 +1,16 @@
-// UpstreamBackend: a Backend that is a server elsewhere, reached over HTTP in the OpenAI API. Every
-// request given to it goes out at once; who submits decides how many that are.
+// UpstreamBackend: a Backend that sends requests to an upstream server over HTTP in the OpenAI API.
+// Every request is sent at once; the dispatcher decides how many are in flight.
 //
-// A chat or completion with a listener is asked for as a stream, with its usage at the end. Each
-// event of the server's is a Delta::raw, as the server wrote it, on one line; so what nobody here
-// knows of it survives. The event that tells only the usage is one of them; it comes whether the
-// client wanted it or not. The Answer then has usage, timings and whether it is truncated, and
-// neither choices nor raw. A server that answers as a whole all the same gives no piece, and the
-// Answer is that of a request without a listener. What becomes of a stream that breaks is in
-// stream_reply.h.
+// A chat or completion with a stream sink is requested as a stream, with its usage at the end. Each
+// event becomes a Delta::raw as the server wrote it, on one line, so that fields unknown to Windrow
+// survive. The event with only the usage is one of them, whether the client wanted it or not. The
+// Answer then has usage, timings and whether it is truncated, and neither choices nor raw. A server
+// that answers as a whole all the same produces no delta, and the Answer is that of a request
+// without a sink. stream_reply.h tells what happens when a stream breaks.
 //
 // A call starts when it is submitted, so BackendCall::withdrawn ends it only before that.
-// BackendCall::unwanted breaks it off, however far it has come; the connection is closed, from
-// which servers see that they may stop.
+// BackendCall::unwanted breaks it off at any time; the connection is closed, from which servers see
+// that they may stop.
 #pragma once
 
 #include <cstdint>
@@ -37,37 +36,37 @@ struct UpstreamOptions {
   std::string api_key;  // sent as a bearer token; empty: none
   http::Headers headers;
 
-  // What a model is called there, by the name that rows use.
+  // The server's name of a model, by the name that rows use.
   std::map<std::string, std::string, std::less<>> aliases;
 
-  // Of one request, from sending to the end of its reply.
+  // For one request, from sending to the end of its reply.
   Duration request_timeout = std::chrono::minutes(10);
 
-  // What it has, as models_text says it; empty: it does not tell.
+  // The models it has, as models_text writes them; empty: unknown.
   std::string models;
 
-  // What in_flight_target says.
+  // Backend::in_flight_target.
   int32_t in_flight = 1;
 
-  // What answers are held to beyond being JSON; outlives the backend. Null: nothing.
+  // The schemas that answers have to fit; outlives the backend. Null: answers only have to be JSON.
   AnswerSchemas* schemas = nullptr;
 
-  // What those who asked are told instead of where it is (redact_for_client.h); empty: that.
+  // The name of the server in failures that clients see (redact_for_client.h); empty: its address.
   std::string client_name;
 
-  // Told of each call that failed, in words for who runs this, on the client's loop, before its
-  // Done. May be empty.
+  // Called for each failed call, in words for the owner, on the client's loop, before its Done. May
+  // be empty.
   std::function<void(const llm::Failure&)> on_failure;
 };
 
-// Kinds of failures, few and fixed where codes are the servers' own.
+// Kinds of failures: few and fixed, where codes are the servers' own.
 enum class FailureKind : uint8_t {
-  kUnreached,   // nobody was there
-  kFiles,       // this process could open no connection
-  kOverloaded,  // it had too much to do
-  kTimeout,     // it took too long
-  kBroken,      // it failed, broke off, or said what cannot be used
-  kRequest,     // it would not take the request
+  kUnreached,   // no connection
+  kFiles,       // this process has no file descriptor for a connection
+  kOverloaded,  // the server is overloaded
+  kTimeout,     // no answer in time
+  kBroken,      // the server failed, or its reply broke off or cannot be used
+  kRequest,     // the server refused the request
 };
 constexpr size_t kFailureKinds = 6;
 
@@ -76,11 +75,11 @@ FailureKind kind_of(const llm::Failure& failure);
 // "unreached"
 std::string_view to_string(FailureKind kind);
 
-// Takes requests with a raw body (llm/raw_request.h). What it says of failures is in read_reply.h.
-// Answers come on the loop's thread of the client.
+// Takes requests with a raw body (llm/raw_request.h). Failures are those of read_reply.h. Answers
+// come on the event loop of the client.
 class UpstreamBackend final : public llm::Backend {
  public:
-  // `client` and `clock` outlive it; `clock` tells the time of day to which servers refer.
+  // `client` and `clock` outlive it; servers refer to the time of day of `clock`.
   UpstreamBackend(http::Client& client, const Clock& clock, UpstreamOptions options);
   ~UpstreamBackend() override;
   UpstreamBackend(const UpstreamBackend&) = delete;
@@ -90,7 +89,7 @@ class UpstreamBackend final : public llm::Backend {
   int32_t in_flight_target() const override { return options_.in_flight; }
   llm::BackendStats stats() const override;
 
-  // What is known here: name, answers, failures, tokens and latency. Any thread.
+  // Name, answers, failures, tokens and latency; the other members are not known here. Any thread.
   llm::UpstreamStatus status() const;
 
   // "http://gpu1:8000", for people.
@@ -112,7 +111,7 @@ class UpstreamBackend final : public llm::Backend {
   const std::string name_;
   const http::Headers headers_;  // of every request
 
-  // Shared with what waits for replies.
+  // Shared with the calls in flight.
   std::shared_ptr<Calls> calls_;
 };
 
