@@ -11,7 +11,8 @@ namespace windrow::engine {
 // 499.
 llm::Failure cancelled();
 
-// 503: the model can answer nothing any more. It is not the row's result: another backend may answer it.
+// 503: the model can answer nothing any more. Not the result of a row: another backend may answer
+// it.
 llm::Failure backend_failure(std::string_view why);
 
 // 500: this row cannot be answered, others can.
