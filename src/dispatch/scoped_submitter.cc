@@ -17,7 +17,7 @@ ScopedSubmitter::~ScopedSubmitter() {
   changed_.wait(lock, [this] { return live_.empty(); });
 }
 
-// What may be out is found while requests run, so it is asked again where it would keep one back.
+// In-flight windows grow while requests run, so they are read again before a submitter has to wait.
 bool ScopedSubmitter::has_room() {
   if (live_.empty()) return true;
   if (tokens_ >= options_.tokens_max) return false;
@@ -62,7 +62,7 @@ bool ScopedSubmitter::submit(llm::Request request, WorkItem item, Cost expected,
     found->second.item = *id;
     cancelled = cancelled_;
   }
-  // Who cancelled meanwhile did not know its name.
+  // A cancellation meanwhile did not know its id yet.
   if (cancelled == Cancel::kWaiting) dispatcher_.cancel_unless_out(*id);
   if (cancelled == Cancel::kAll) dispatcher_.cancel(*id);
   return true;

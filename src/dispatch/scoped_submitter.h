@@ -1,5 +1,5 @@
 // ScopedSubmitter: the part of a dispatcher that one job has beside others and beside a server's
-// clients. What stops the job stops its own requests and nobody else's.
+// clients. Its cancellations reach the requests of this job alone.
 //
 // It has no more unfinished than keep the dispatcher busy and a few more, so that several jobs move
 // on side by side and what waits takes little memory.
@@ -22,7 +22,8 @@ struct ShareOptions {
   // Unfinished at a time: twice what the dispatcher has out at most, and so many more.
   int32_t ahead = 64;
 
-  // Of what is unfinished, as WorkItem::tokens says it: a bound of memory. One goes always.
+  // The sum of WorkItem::tokens of unfinished requests: a bound of memory. One request is always
+  // taken.
   int64_t tokens_max = int64_t{16} << 20;
 };
 

@@ -1,10 +1,12 @@
-// SharedListener: an answer that is made once and heard by several. What was said so far is kept,
-// no more than the answer itself; who joins hears it with the next piece, or at the end, and from
-// then on with the others. Who leaves is heard of no more, and the others notice nothing.
+// SharedListener: one streamed answer that several listeners get. It keeps the deltas so far, at most
+// one answer's worth. A listener that joins later gets them before the next delta, or at the end; one
+// that leaves gets nothing more, and the others do not notice.
 //
-// Every listener is called by one thread at a time, without a lock, and by the backend's thread
-// alone: joining and leaving never wait for one. For each the pieces of a choice together are the
-// choice, as llm/stream_sink.h has it.
+// Invariant: for each listener the deltas of a choice together are the choice, as for any
+// llm::StreamSink.
+//
+// Listeners are called without a lock, by one thread at a time, and only by the backend's: join and
+// leave never wait for a listener.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,7 @@ class SharedListener final : public llm::StreamSink {
   // now, or by the thread that is telling it something.
   void leave(Member member, std::function<void()> then);
 
-  // As leave, when the answer has ended: what it has not heard of it comes before. Not while
+  // As leave, when the answer has ended: it gets the deltas that it has not had first. Not while
   // on_delta is being called.
   void finish(Member member, std::function<void()> then);
 

@@ -23,11 +23,11 @@ enum class OutcomeSource : uint8_t {
 
 struct DispatchResult {
   llm::Outcome outcome;
-  // Sendings of the request, or of the equal one whose outcome it shares; 0: it was cached.
+  // How often it was sent, or the equal request whose outcome it shares; 0: it was cached.
   int32_t attempts = 1;
 
-  // What all of them used and cost, as far as it was told; a shared answer costs its first asker
-  // alone, and one from the cache nobody.
+  // What all attempts used and cost, as far as it is known. A shared answer costs the request that
+  // was sent; the others and answers from the cache cost nothing.
   int64_t tokens = 0;
   Cost cost = 0;
 
@@ -37,15 +37,15 @@ struct DispatchResult {
   OutcomeSource source = OutcomeSource::kAsked;
 };
 
-// What a request is asked with, beside the question: the same for every call made for it. The
-// members are those of llm::BackendCall.
+// What belongs to a request beside the question, for every call that is made for it. The members
+// are those of llm::BackendCall.
 struct Delivery {
   std::shared_ptr<llm::StreamSink> listener = nullptr;
   std::shared_ptr<llm::AnswerShare> answer_share = nullptr;
   std::shared_ptr<llm::LoadWait> load_wait = nullptr;
 };
 
-// Thread-safe. What it concerns is what was submitted through it.
+// Thread-safe. Every method concerns the requests that were submitted through this object.
 class Submitter {
  public:
   // Called exactly once per accepted request, on whatever thread.
@@ -54,15 +54,16 @@ class Submitter {
   virtual ~Submitter() = default;
 
   // Blocks while as many are unfinished as may be. False, and nothing happens to the request, once
-  // admission has stopped: also for those who were waiting. `item` says what policies want to know;
+  // admission has stopped, also while it blocks. `item` is what policies need to know of it;
   // its id is set here. `expected` is what the request will cost at most, where costs are limited.
   [[nodiscard]] virtual bool submit(llm::Request request, WorkItem item, Cost expected,
                                     Done done) = 0;
 
-  // submit answers false from now on; what is in flight goes on.
+  // submit returns false from now on; requests in flight go on.
   virtual void stop_admitting() = 0;
 
-  // End with kCancelled what has not started, or everything. Any thread, also from within a Done.
+  // End with kCancelled what has not started, or everything. They do not block; any thread, also
+  // from within a Done.
   virtual void cancel_waiting() = 0;
   virtual void cancel_all() = 0;
 };

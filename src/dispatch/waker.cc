@@ -16,7 +16,7 @@ void ThreadWaker::wake_at(std::optional<TimePoint> at) {
     if (!at_) return;
     thread_ = std::thread([this] { wait_and_call(); });
   }
-  // Who wakes early sleeps again; a later time is thus no reason to wake anybody.
+  // A thread that wakes too early sleeps again, so a later time need not wake it.
   if (at_ && (!sleeps_until_ || *at_ < *sleeps_until_)) changed_.notify_all();
 }
 

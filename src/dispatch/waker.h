@@ -1,5 +1,5 @@
-// Waker: what calls back when a time has come. The dispatcher has one, so that tests can be the one
-// who does.
+// Waker: calls back when a time has come. It is an interface of its own, so that a test can move the
+// time of a dispatcher.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,8 @@ class Waker {
  public:
   virtual ~Waker() = default;
 
-  // What to call; once, before anything else. Never called from within wake_at.
+  // Sets what to call. Once, before anything else. `call` never runs within wake_at, so the caller
+  // of wake_at may hold a lock that `call` takes.
   virtual void start(std::function<void()> call) = 0;
 
   // Call when it is so late. Replaces the time before; nothing: do not call. Any thread.
