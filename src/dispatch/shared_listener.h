@@ -1,6 +1,6 @@
-// SharedListener: one streamed answer that several listeners get. It keeps the deltas so far, at most
-// one answer's worth. A listener that joins later gets them before the next delta, or at the end; one
-// that leaves gets nothing more, and the others do not notice.
+// SharedListener: one streamed answer that several listeners get. It keeps the deltas so far, at
+// most one answer's worth. A listener that joins later gets them before the next delta, or at the
+// end; one that leaves gets nothing more, and the others do not notice.
 //
 // Invariant: for each listener the deltas of a choice together are the choice, as for any
 // llm::StreamSink.

@@ -1,5 +1,5 @@
-// Waker: calls back when a time has come. It is an interface of its own, so that a test can move the
-// time of a dispatcher.
+// Waker: calls back when a time has come. It is an interface of its own, so that a test can move
+// the time of a dispatcher.
 #pragma once
 
 #include <condition_variable>
