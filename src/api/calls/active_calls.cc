@@ -17,33 +17,46 @@
 namespace windrow::api {
 namespace {
 
-// How often calls are looked at for deadlines and quiet streams.
+// How often calls are polled for deadlines and quiet streams.
 constexpr Duration kTick = std::chrono::milliseconds(250);
 
 }  // namespace
 
-ActiveCalls::ActiveCalls(const CallSurroundings& around, CallRules rules, int32_t worker_threads)
-    : around_(around),
+ActiveCalls::ActiveCalls(const ActiveCallsServices& services, CallRules rules,
+                         int32_t worker_threads)
+    : services_(services),
       rules_(std::move(rules)),
       workers_(worker_threads),
-      lane_reads_(workers_),
-      tick_(around.loop) {}
+      lanes_(workers_),
+      tick_(services.loop),
+      call_services_{.loop = services.loop,
+                     .workers = workers_,
+                     .lanes = lanes_,
+                     .models = services.models,
+                     .rules = rules_,
+                     .gate = services.gate,
+                     .metrics = services.metrics,
+                     .live = services.live,
+                     .body_memory = services.body_memory,
+                     .responses = services.responses,
+                     .answer_room = services.answer_room,
+                     .over = [this](Call& call) { over(call); }} {}
 
 void ActiveCalls::watch() {
   tick();
 }
 
-void ActiveCalls::take(const CallRoute& route, RequestContext admitted,
+void ActiveCalls::take(const CallRoute& route, RequestContext context,
                        const http::ServerRequest& request, http::Exchange exchange) {
   const auto refuse = [&](const llm::Failure& failure) {
-    http::ServerReply reply = error_reply(failure, route.dialect, admitted.record().id);
-    send_reply(std::move(admitted), std::move(reply), failure.code, std::move(exchange));
+    http::ServerReply reply = error_reply(failure, route.dialect, context.record().id);
+    send_reply(std::move(context), std::move(reply), failure.code, std::move(exchange));
   };
-  if (const auto failure = around_.gate.refusal()) return refuse(*failure);
-  if (!around_.admission.take(request.body.size())) return refuse(no_room_for_body());
+  if (const auto failure = services_.gate.refusal()) return refuse(*failure);
+  if (!services_.body_memory.take(request.body.size())) return refuse(no_room_for_body());
 
   std::string id = ids_.next();
-  RequestRecord& record = admitted.record();
+  RequestRecord& record = context.record();
   record.endpoint = route.endpoint;
   record.dialect = route.dialect;
   record.call = fmt::format("{}{}", id_prefix(route.endpoint, route.dialect), id);
@@ -53,54 +66,54 @@ void ActiveCalls::take(const CallRoute& route, RequestContext admitted,
                   .gzip = request.gzip,
                   .headers = envelope_headers(request.headers),
                   .key = record.key,
-                  .priority_max = admitted.priority_max(),
-                  .weight = admitted.weight(),
+                  .priority_max = context.priority_max(),
+                  .weight = context.weight(),
                   .arrived_at = record.arrived_at,
                   .chance = ids_.chance(),
                   .call_id = record.call,
                   .may_be_tei = route.may_be_tei,
                   .unit_scores = route.unit_scores,
-                  .is_admin = admitted.sees_all(),
+                  .is_admin = context.sees_all(),
                   .counts_only = route.counts_only};
-  const auto call = std::make_shared<Call>(*this, CallBirth{.exchange = std::move(exchange),
-                                                            .admitted = std::move(admitted),
-                                                            .input = std::move(input),
-                                                            .id = std::move(id)});
+  const auto call = std::make_shared<Call>(call_services_, NewCall{.exchange = std::move(exchange),
+                                                                   .context = std::move(context),
+                                                                   .input = std::move(input),
+                                                                   .id = std::move(id)});
   calls_.push_front(call);
-  call->place = calls_.begin();
-  around_.inside.enter();
+  call->position = calls_.begin();
+  services_.in_flight.enter();
   call->begin();
 }
 
-void ActiveCalls::show_later(RequestContext admitted, http::Exchange exchange,
+void ActiveCalls::show_later(RequestContext context, http::Exchange exchange,
                              std::function<http::ServerReply()> make) {
   if (pages_ >= kPagesMax) {
     const llm::Failure failure = too_many_pages();
-    return send_reply(std::move(admitted), error_reply(failure), failure.code, std::move(exchange));
+    return send_reply(std::move(context), error_reply(failure), failure.code, std::move(exchange));
   }
-  struct Asked {
-    RequestContext admitted;
+  struct Page {
+    RequestContext context;
     http::Exchange exchange;
     std::atomic<bool> unwanted = false;
   };
-  auto asked = std::make_shared<Asked>(std::move(admitted), std::move(exchange));
-  asked->exchange.on_disconnect([asked = std::weak_ptr(asked)] {
-    if (const auto page = asked.lock()) page->unwanted = true;
+  auto page = std::make_shared<Page>(std::move(context), std::move(exchange));
+  page->exchange.on_disconnect([page = std::weak_ptr(page)] {
+    if (const auto here = page.lock()) here->unwanted = true;
   });
   ++pages_;
-  around_.inside.enter();
+  services_.in_flight.enter();
   workers_.post(
-      [this, asked = std::move(asked), make = std::move(make)]() mutable {
+      [this, page = std::move(page), make = std::move(make)]() mutable {
         http::ServerReply reply;
         std::string code;
         const auto refuse = [&](const llm::Failure& failure) {
           reply = error_reply(failure);
           code = failure.code;
         };
-        // What one page does to the server must not be done to the others.
+        // A page that the server has no memory for fails alone.
         try {
-          if (asked->unwanted) {
-            reply.status = client_left().status;  // for the log: nobody reads it
+          if (page->unwanted) {
+            reply.status = client_left().status;  // for the log
             code = client_left().code;
           } else {
             reply = make();
@@ -110,27 +123,27 @@ void ActiveCalls::show_later(RequestContext admitted, http::Exchange exchange,
         } catch (const std::exception&) {
           refuse(unexpected("make this page"));
         }
-        send_reply(std::move(asked->admitted), std::move(reply), std::move(code),
-                   std::move(asked->exchange));
-        asked.reset();
+        send_reply(std::move(page->context), std::move(reply), std::move(code),
+                   std::move(page->exchange));
+        page.reset();
         --pages_;
-        around_.inside.leave();
+        services_.in_flight.leave();
       },
       async::Executor::Length::kLong);
 }
 
 void ActiveCalls::over(Call& call) {
-  around_.admission.release(call.bytes());
-  calls_.erase(call.place);
-  around_.inside.leave();
+  services_.body_memory.release(call.body_bytes());
+  calls_.erase(call.position);
+  services_.in_flight.leave();
 }
 
 void ActiveCalls::tick() {
-  const TimePoint now = around_.clock.now();
-  // First, so that it goes on where memory ends in what follows.
+  const TimePoint now = services_.clock.now();
+  // First, so that the timer goes on if memory runs out below.
   tick_.wake_at(now + kTick, [this] { tick(); });
-  if (around_.gate.is_over(now)) give_up_all(stopping());
-  around_.gate.look();
+  if (services_.gate.is_over(now)) give_up_all(stopping());
+  services_.gate.look();
   give_up_unreachable();
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
@@ -143,16 +156,16 @@ void ActiveCalls::give_up_all(const llm::Failure& why) {
     call->give_up(why);
 }
 
-// Who is being answered is left alone: a server that stops gently closes its port and goes on.
+// Calls that are being answered continue: an upstream that stops gracefully closes its port first.
 void ActiveCalls::give_up_unreachable() {
-  if (!around_.gate.may_refuse_models()) return;
-  std::map<uint64_t, bool> away;  // by ServedModel::upstreams
+  if (!services_.gate.may_refuse_models()) return;
+  std::map<uint64_t, bool> unreachable_upstreams;  // by ServedModel::upstreams
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls) {
     const ServedModel* model = call->offered();
     if (model == nullptr) continue;
-    const auto [found, fresh] = away.try_emplace(model->upstreams);
-    if (fresh) found->second = around_.gate.refusal_of(*model).has_value();
+    const auto [found, fresh] = unreachable_upstreams.try_emplace(model->upstreams);
+    if (fresh) found->second = services_.gate.refusal_of(*model).has_value();
     if (found->second && call->is_waiting()) call->give_up(unreachable(model->name));
   }
 }

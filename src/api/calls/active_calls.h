@@ -1,6 +1,8 @@
-// ActiveCalls: the calls of models that are inside the server. It takes them, as far as there is
-// room for their bodies, counts them, looks after their deadlines, and ends those that nobody will
-// answer any more. Pages that take long to make are inside with them, on the same workers.
+// ActiveCalls: the calls of models that are in progress. It accepts them, if there is memory for
+// their bodies, polls their deadlines a few times a second, and ends those that can no longer be
+// answered. Pages that take long to make run on the same workers.
+//
+// Methods run on the event loop unless they say otherwise.
 #pragma once
 
 #include <atomic>
@@ -40,75 +42,60 @@ struct CallRoute {
   bool counts_only = false;
 };
 
-// What calls share with the rest of the server. All of it outlives them.
-struct CallSurroundings {
+// What the calls share with the rest of the server. All of it outlives them.
+struct ActiveCallsServices {
   http::Loop& loop;
   const Clock& clock;
-  const ModelRegistry& catalogue;
+  const ModelRegistry& models;
   ServeMetrics& metrics;
   LiveRequests& live;
-  BodyMemoryBudget& admission;
+  BodyMemoryBudget& body_memory;
   CallGate& gate;
   ResponseStore& responses;
-  async::InFlightCounter& inside;
+  async::InFlightCounter& in_flight;
   std::shared_ptr<llm::AnswerRoom> answer_room;
 };
 
-// Only the loop's thread touches it, where nothing else is said.
-class ActiveCalls final : public CallHost {
+class ActiveCalls {
  public:
-  ActiveCalls(const CallSurroundings& around, CallRules rules, int32_t worker_threads);
+  ActiveCalls(const ActiveCallsServices& services, CallRules rules, int32_t worker_threads);
 
-  // Begins to look after them, a few times a second.
+  // Begins to poll the calls. Once.
   void watch();
 
-  // A call, or why there is none; either is answered.
-  void take(const CallRoute& route, RequestContext admitted, const http::ServerRequest& request,
+  // Begins a call, or answers why it is not accepted: 503 (CallGate), 429 (BodyMemoryBudget).
+  void take(const CallRoute& route, RequestContext context, const http::ServerRequest& request,
             http::Exchange exchange);
 
-  // At most so many pages wait for a worker or are made at a time. Each may take as much memory as
-  // a long conversation, and a client that leaves its page does not take it out of the queue.
+  // How many pages may be queued or made at a time. Each may take as much memory as a long
+  // conversation, and stays queued when its client leaves.
   static constexpr int32_t kPagesMax = 32;
 
-  // A page that may take longer to make than the loop has time; above kPagesMax, 429. `make` is
-  // called on a worker, unless the client has left by then; the server's stop waits for it.
-  void show_later(RequestContext admitted, http::Exchange exchange,
+  // A page that takes longer to make than the loop has time; 429 above kPagesMax. `make` runs on a
+  // worker, unless the client has left by then; stopping the server waits for it.
+  void show_later(RequestContext context, http::Exchange exchange,
                   std::function<http::ServerReply()> make);
 
+  // Answers all calls with this failure and cancels their requests.
   void give_up_all(const llm::Failure& why);
 
-  // When nothing is inside any more. Any thread but the loop's.
+  // Once nothing is in flight any more. Blocks; any thread but the loop's and the workers'.
   void stop_workers() { workers_.stop(); }
-
-  // --- for calls ---
-
-  http::Loop& loop() override { return around_.loop; }
-  async::Executor& workers() override { return workers_; }
-  async::OrderedExecutor& lane_reads() override { return lane_reads_; }
-  const ModelRegistry& catalogue() const override { return around_.catalogue; }
-  const CallRules& rules() const override { return rules_; }
-  ServeMetrics& metrics() override { return around_.metrics; }
-  LiveRequests& live() override { return around_.live; }
-  ResponseStore& responses() override { return around_.responses; }
-  const std::shared_ptr<llm::AnswerRoom>& answer_room() override { return around_.answer_room; }
-  bool grow(size_t bytes) override { return around_.admission.grow(bytes); }
-  std::optional<llm::Failure> refusal_of(const ServedModel& model) const override {
-    return around_.gate.refusal_of(model);
-  }
-  void over(Call& call) override;
 
  private:
   void tick();
   void give_up_unreachable();
+  void over(Call& call);
 
-  const CallSurroundings around_;
+  const ActiveCallsServices services_;
   const CallRules rules_;
   CallIds ids_;
   async::Executor workers_;
-  async::OrderedExecutor lane_reads_;
+  async::OrderedExecutor lanes_;
   http::Timer tick_;
+  const CallServices call_services_;
   std::list<std::shared_ptr<Call>> calls_;
-  std::atomic<int32_t> pages_ = 0;  // that wait or are made; any thread
+  std::atomic<int32_t> pages_ = 0;  // queued or being made; any thread
 };
 
 }  // namespace windrow::api
