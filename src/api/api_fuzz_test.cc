@@ -49,10 +49,10 @@ TEST(ApiFuzz, EveryRouteAnswersInJson) {
   http::Loop loop(clock);
   ChattyBackend backend(kSeed, 0.1);
   dispatch::Dispatcher dispatcher(backend, {.waiting_max = 1000});
-  ModelRegistry catalogue;
-  catalogue.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
-  catalogue.set_state(ServeState::kReady);
-  const auto server = *ApiServer::open(loop, clock, catalogue, {});
+  ModelRegistry registry;
+  registry.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
+  registry.set_state(ServeState::kReady);
+  const auto server = *ApiServer::open(loop, clock, registry, {});
   constexpr std::array<std::string_view, 10> kPaths = {"/v1/chat/completions",
                                                        "/v1/completions",
                                                        "/v1/embeddings",

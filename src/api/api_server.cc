@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "api/calls/active_calls.h"
-#include "api/calls/body_memory_budget.h"
-#include "api/calls/call_gate.h"
+#include "api/calls/admission.h"
 #include "api/calls/call_ids.h"
 #include "api/calls/live_requests.h"
 #include "api/keys/request_guard.h"
@@ -38,7 +37,7 @@ constexpr std::string_view kNames[] = {"{a}", "{a}/{b}", "{a}/{b}/{c}"};
 // Only the loop's thread touches it, where nothing else is said.
 class ApiServer::Core {
  public:
-  Core(http::Loop& loop, const Clock& clock, ModelRegistry& catalogue, ApiOptions options);
+  Core(http::Loop& loop, const Clock& clock, ModelRegistry& registry, ApiOptions options);
 
   Result<void> open();
 
@@ -86,7 +85,7 @@ class ApiServer::Core {
   std::unique_ptr<http::Server> server_;
 };
 
-ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& catalogue,
+ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& registry,
                       ApiOptions options)
     : loop_(loop),
       options_(std::move(options)),
@@ -101,11 +100,11 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& catal
               .log = options_.log}),
       admission_(options_.bytes_inside_max),
       answer_room_(std::make_shared<llm::AnswerRoom>(options_.answer_bytes_max)),
-      gate_(catalogue, options_.nobody_answers),
+      gate_(registry, options_.nobody_answers),
       responses_(options_.kept_bytes_max),
       calls_({.loop = loop,
               .clock = clock,
-              .models = catalogue,
+              .models = registry,
               .metrics = *metrics_,
               .live = live_,
               .body_memory = admission_,
@@ -128,7 +127,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& catal
           },
           [this] { inside_.enter(); }, [this] { inside_.leave(); }),
       pages_({.clock = clock,
-              .catalogue = catalogue,
+              .registry = registry,
               .gate = gate_,
               .accounts = *accounts_,
               .metrics = *metrics_,
@@ -308,8 +307,8 @@ void ApiServer::Core::stop(Duration grace) {
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::open(http::Loop& loop, const Clock& clock,
-                                                   ModelRegistry& catalogue, ApiOptions options) {
-  auto core = std::make_unique<Core>(loop, clock, catalogue, std::move(options));
+                                                   ModelRegistry& registry, ApiOptions options) {
+  auto core = std::make_unique<Core>(loop, clock, registry, std::move(options));
   if (const Result<void> opened = core->open(); !opened) {
     loop.run([&] { core.reset(); });
     return opened.error();

@@ -1,9 +1,9 @@
 // ApiServer: the OpenAI API over HTTP, in front of dispatchers.
 //
-//   auto server = ApiServer::open(loop, clock, catalogue, options);   // listens; models may load
-//   catalogue.add({...});  catalogue.set_state(ServeState::kReady);
+//   auto server = ApiServer::open(loop, clock, registry, options);   // listens; models may load
+//   registry.add({...});  registry.set_state(ServeState::kReady);
 //   ...
-//   catalogue.set_state(ServeState::kStopping);  (*server)->stop(grace);
+//   registry.set_state(ServeState::kStopping);  (*server)->stop(grace);
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -31,50 +31,50 @@ namespace windrow::api {
 
 struct ApiOptions {
   http::ServerOptions http;                   // make_error and at_head are set here
-  std::shared_ptr<const KeyRingHolder> keys;  // KeyFile::keys(); null: nobody needs one
+  std::shared_ptr<const KeyRingHolder> keys;  // KeyFile::keys(); null: requests need no key
 
-  // Where others use them, too, such as batches; null: made of `keys`.
+  // For sharing the accounts, as with batches; null: the server makes its own from `keys`.
   std::shared_ptr<KeyAccounts> accounts;
 
   bool open_metrics = false;  // /metrics needs no key
   CorsPolicy cors;
 
   int32_t worker_threads = 2;
-  size_t bytes_inside_max = size_t{1} << 30;  // of bodies being worked on; above it 429
+  size_t bytes_inside_max = size_t{1} << 30;  // BodyMemoryBudget: above it 429
 
-  // Of answers while they are made, written and handed to the connection; above it 503.
+  // llm::AnswerRoom: memory of answers until they are handed to the connection; above it 503.
   size_t answer_bytes_max = size_t{1} << 30;
-  uint64_t seed_default = 0;          // llm::parse_request; 0: by chance, each its own
-  boost::json::object body_defaults;  // laid under every body
+  uint64_t seed_default = 0;          // of requests without a seed; 0: a random one for each
+  boost::json::object body_defaults;  // defaults for every body
   llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
-  bool coalesce = true;                       // equal questions are asked once
-  Duration load_wait{};                       // CallRules
-  size_t kept_bytes_max = size_t{256} << 20;  // of answers of /v1/responses; 0: none is kept
+  bool coalesce = true;                       // single-flight: equal requests share one call
+  Duration load_wait{};                       // CallRules::load_wait
+  size_t kept_bytes_max = size_t{256} << 20;  // ResponseStore; 0: no response is stored
 
-  // A line of JSON for each request that has ended; may be empty. Any thread.
+  // Gets a line of JSON for each request that has ended; may be empty. Called on any thread.
   std::function<void(std::string line)> log;
   bool log_prompts = false;
 
-  // Read when somebody asks for /metrics; empty: there are none.
+  // Read for /metrics; may be empty.
   std::function<std::vector<ModelReading>()> read_models;
   std::function<StorageReading()> read_storage;
-  std::shared_ptr<ServeMetrics> metrics;  // for those who count steps; null: the server's own
+  std::shared_ptr<ServeMetrics> metrics;  // to share with engines; null: the server's own
   std::string version;
 
-  // Files and batches; none: those who ask for them are told so.
+  // Files and batches; without them their endpoints answer 501.
   Storage storage;
 
-  // Nobody of these (ServedModel::upstreams) who could answer is there, 0: nobody at all. Asked for
-  // each call and a few times a second; any thread. While that is so, calls are refused, and those
-  // are given up that wait; what is being answered may still come to its end. Empty: it never is.
+  // True if none of these upstreams (ServedModel::upstreams; 0: all) is reachable. Asked for each
+  // call and a few times a second, on any thread. While it is true, new and queued calls fail with
+  // 503; calls in flight may still finish. Empty: upstreams are always reachable.
   std::function<bool(uint64_t upstreams)> nobody_answers;
 };
 
 class ApiServer {
  public:
-  // Errors as http::Server::open. `loop`, `clock` and `catalogue` outlive it.
+  // Errors as http::Server::open. `loop`, `clock` and `registry` outlive it.
   static Result<std::unique_ptr<ApiServer>> open(http::Loop& loop, const Clock& clock,
-                                                 ModelRegistry& catalogue, ApiOptions options);
+                                                 ModelRegistry& registry, ApiOptions options);
 
   // As stop(Duration{}).
   ~ApiServer();
@@ -83,18 +83,18 @@ class ApiServer {
 
   uint16_t port() const;
 
-  // http::Server::arriving.
+  // As http::Server::arriving. Any thread.
   int64_t arriving() const;
 
-  // Returns the routes that the server answers, to be compared with its description.
+  // The routes of the server, for comparing them with its description.
   const ServedRoutes& routes() const;
 
-  // Cancels the calls that are inside, whose clients are told that the server stops. Any thread but
-  // the loop's.
+  // Cancels all calls, whose clients get 503 server_stopping. Blocks until that is decided; any
+  // thread but the loop's.
   void give_up();
 
-  // Takes no more; what is inside is finished within `grace`, the rest cancelled. Blocks; not on
-  // the loop's thread.
+  // Accepts no more requests. Those in progress may finish within `grace`; the others are
+  // cancelled. Blocks until none is left; any thread but the loop's.
   void stop(Duration grace);
 
  private:

@@ -139,14 +139,14 @@ TEST(ApiServer, AModelThatNobodyReachesIsRefusedAloneAndRunningAnswersEnd) {
   options.nobody_answers = [&](uint64_t upstreams) { return away && upstreams == 1; };
   ServerRig rig(std::move(options), {.in_flight_max = 1, .waiting_max = 10});
   const auto add = [&](const char* name, uint64_t upstreams) {
-    rig.catalogue.add({.name = name,
-                       .dispatcher = &rig.dispatcher,
-                       .endpoints = testing::kAllEndpoints,
-                       .upstreams = upstreams});
+    rig.registry.add({.name = name,
+                      .dispatcher = &rig.dispatcher,
+                      .endpoints = testing::kAllEndpoints,
+                      .upstreams = upstreams});
   };
   add("a", 3);
   add("b", 1);
-  rig.catalogue.set_state(ServeState::kReady);
+  rig.registry.set_state(ServeState::kReady);
   const auto chat = [](std::string_view members) {
     return post(kChatPath,
                 R"({"messages":[{"role":"user","content":"hi"}],)" + std::string(members) + "}");
@@ -273,23 +273,23 @@ TEST(ApiServer, SaysWhatItHasAndHowItIs) {
   EXPECT_EQ(early.status, 503);
   EXPECT_EQ(early.error().at("code"), "server_loading");
   EXPECT_NE(early.header("Retry-After"), "");
-  rig.catalogue.add({.name = "a/b:c", .dispatcher = &rig.dispatcher}, true);
+  rig.registry.add({.name = "a/b:c", .dispatcher = &rig.dispatcher}, true);
   rig.load();
   EXPECT_EQ(rig.ask(get("/ready")).status, 200);
   EXPECT_EQ(rig.ask(get("/v1/models")).json().at("data").as_array().size(), 2U);
   EXPECT_EQ(rig.ask(get("/v1/models/m")).json().at("id"), "m");
   EXPECT_EQ(rig.ask(get("/v1/models/a/b%3Ac")).json().at("id"), "a/b:c");
   EXPECT_EQ(rig.ask(get("/v1/models/x")).status, 404);
-  rig.catalogue.set_state(ServeState::kStopping);
+  rig.registry.set_state(ServeState::kStopping);
   EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "server_stopping");
 }
 
 TEST(ApiServer, AModelIsAskedOnlyWhatItAnswers) {
   ServerRig rig;
-  rig.catalogue.add(
+  rig.registry.add(
       {.name = "e", .dispatcher = &rig.dispatcher, .endpoints = {llm::Endpoint::kEmbeddings}},
       true);
-  rig.catalogue.set_state(ServeState::kReady);
+  rig.registry.set_state(ServeState::kReady);
   const Reply reply = rig.ask(post(kChatPath, kChat));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.error().at("code"), "unsupported_by_model");

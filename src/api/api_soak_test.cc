@@ -194,14 +194,14 @@ TEST(ApiSoak, EachRequestIsSettledOnce) {
   http::Loop loop(clock);
   ChattyBackend backend(kSeed, 0.2);
   dispatch::Dispatcher dispatcher(backend, {.waiting_max = 1000});
-  ModelRegistry catalogue;
-  catalogue.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
-  catalogue.set_state(ServeState::kReady);
+  ModelRegistry registry;
+  registry.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
+  registry.set_state(ServeState::kReady);
   ApiOptions options;
   options.keys = std::make_shared<const KeyRingHolder>(*KeyRing::parse(file, "keys"));
   options.open_metrics = true;
   options.log = [&](const std::string& line) { log.add(line); };
-  const auto server = *ApiServer::open(loop, clock, catalogue, std::move(options));
+  const auto server = *ApiServer::open(loop, clock, registry, std::move(options));
   Counts counts;
   {
     std::vector<std::jthread> clients;

@@ -1,6 +1,6 @@
-// CORS: which pages of other sites may read the answers (the Fetch standard). Pure. Off by default:
-// no page may. Credentials are never allowed: a key comes in a header that a page sets itself, and
-// there are no cookies here.
+// CORS: which web pages of other origins may read the answers (the Fetch standard). Pure. By
+// default none may. Credentials are never allowed: a page sets its key in a header, and there are
+// no cookies.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ namespace windrow::api {
 
 class CorsPolicy {
  public:
-  // No page may.
+  // Allows no page.
   CorsPolicy() = default;
 
-  // "https://app.example", "http://localhost:5173"; "*" alone: any page. kInvalid says what is no
-  // origin and what it should be.
+  // "https://app.example", "http://localhost:5173"; "*" alone allows any page. kInvalid names what
+  // is not an origin and what it should be.
   static Result<CorsPolicy> make(std::vector<std::string> origins);
 
-  // Adds what a reply to a request with these headers needs.
+  // Adds the headers for the reply to a request with these headers.
   void add_headers(const http::Headers& request, http::Headers& reply) const;
 
-  // Of an OPTIONS request that asks beforehand: what its reply needs. `methods` are those of the
-  // path: "GET, HEAD". False: it asks nothing of that kind, or its page may not.
+  // Adds the headers for the reply to a preflight request (OPTIONS). `methods` are those of the
+  // path: "GET, HEAD". False if it is no preflight request, or its page is not allowed.
   bool add_preflight_headers(const http::Headers& request, std::string_view methods,
                              http::Headers& reply) const;
 

@@ -16,10 +16,9 @@
 #include <variant>
 #include <vector>
 
-#include "api/openapi/body_schemas.h"
 #include "api/openapi/openapi.h"
 #include "api/testing/document.h"
-#include "api/wire/ollama_options.h"
+#include "api/wire/body_fields.h"
 #include "api/wire/translation.h"
 #include "batches/batch_request.h"
 #include "llm/request_json.h"

@@ -279,17 +279,17 @@ std::variant<CallPlan, llm::Failure> read(Asked asked, std::string_view text) {
   }
   body["model"] = "m";
   input.body = json::serialize(body);
-  ModelRegistry catalogue;
-  catalogue.add({.name = "m",
-                 .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions,
-                               Endpoint::kEmbeddings, Endpoint::kRerank}});
+  ModelRegistry registry;
+  registry.add({.name = "m",
+                .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions,
+                              Endpoint::kEmbeddings, Endpoint::kRerank}});
   ResponseStore store(size_t{1} << 20);
   store.keep("", {.id = "resp_1",
                   .body = R"({"output":[{"id":"msg_1","type":"message",
                   "role":"assistant","content":[{"type":"output_text","text":"b"}]}]})",
                   .output_ids = {"msg_1"}});
   const KeyedResponses earlier(store, "");
-  return read_call(input, {}, catalogue, &earlier);
+  return read_call(input, {}, registry, &earlier);
 }
 
 TEST(MembersDocument, ListsWhatIsInsideOfFields) {

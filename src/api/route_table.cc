@@ -7,12 +7,12 @@
 namespace windrow::api {
 namespace {
 
-// Paths that are answered without the /v1, too: the base URLs of some clients lack it.
+// Paths that are also served without /v1, because the base URLs of some clients lack it.
 constexpr auto kWithoutVersion = std::to_array<std::string_view>(
     {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/models",
      "/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"});
 
-// A path and its other name, where it has one.
+// A path and its alias, if it has one.
 std::vector<std::string_view> route_names(std::string_view path) {
   std::vector<std::string_view> names{path};
   if (std::ranges::find(kWithoutVersion, path) != kWithoutVersion.end())
@@ -41,15 +41,15 @@ void RouteTable::add(std::string_view method, std::string_view path, const http:
   served_.emplace_back(method, path);
 }
 
-http::Routes<http::Handler> RouteTable::finish(const RequestGuard& front) && {
+http::Routes<http::Handler> RouteTable::finish(const RequestGuard& guard) && {
   std::set<std::string_view> paths;
   for (const auto& [method, path] : served_) {
     if (!paths.insert(path).second) continue;
     for (const std::string_view name : route_names(path)) {
       routes_.add("OPTIONS", name,
-                  [&front, methods = methods_of(path, served_)](const http::ServerRequest& request,
+                  [&guard, methods = methods_of(path, served_)](const http::ServerRequest& request,
                                                                 http::Exchange exchange) {
-                    exchange.send(front.preflight(request, methods));
+                    exchange.send(guard.preflight(request, methods));
                   });
     }
   }

@@ -1,5 +1,5 @@
-// RouteTable: the paths of the server while they are put together. A path has its other name, if it
-// has one, and the answer to OPTIONS, which other pages' scripts ask first.
+// RouteTable: collects the routes of the server. Adds to each path its alias, if it has one, and
+// the answer to OPTIONS.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace windrow::api {
 
-// Methods with paths; OPTIONS, HEAD and other names are not listed.
+// Methods with paths, without OPTIONS, HEAD and aliases.
 using ServedRoutes = std::vector<std::pair<std::string, std::string>>;
 
 class RouteTable {
@@ -23,8 +23,8 @@ class RouteTable {
 
   const ServedRoutes& served() const { return served_; }
 
-  // All of it. `front`, which answers OPTIONS, outlives what is returned.
-  http::Routes<http::Handler> finish(const RequestGuard& front) &&;
+  // All routes. `guard`, which answers OPTIONS, outlives them.
+  http::Routes<http::Handler> finish(const RequestGuard& guard) &&;
 
  private:
   http::Routes<http::Handler> routes_;

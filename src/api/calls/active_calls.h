@@ -12,9 +12,8 @@
 #include <memory>
 #include <optional>
 
-#include "api/calls/body_memory_budget.h"
+#include "api/calls/admission.h"
 #include "api/calls/call.h"
-#include "api/calls/call_gate.h"
 #include "api/calls/call_ids.h"
 #include "api/calls/call_reader.h"
 #include "api/calls/live_requests.h"

@@ -8,7 +8,6 @@
 #include "api/calls/call_reader.h"
 #include "api/wire/call_reply.h"
 #include "api/wire/error_reply.h"
-#include "api/wire/own_form.h"
 #include "api/wire/responses_reply.h"
 #include "api/wire/translation.h"
 
@@ -28,7 +27,7 @@ class DialectWords final : public batch::RowDialect {
   }
 
   llm::Outcome to_client(llm::Outcome outcome) const override {
-    outcome = in_own_form(llm::Endpoint::kChatCompletions, origins_, std::move(outcome));
+    outcome = to_canonical(llm::Endpoint::kChatCompletions, origins_, std::move(outcome));
     auto* failure = std::get_if<llm::Failure>(&outcome);
     if (failure != nullptr && facts_.dialect == Dialect::kMessages)
       failure->raw = error_body(*failure, facts_.dialect);

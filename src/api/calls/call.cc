@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "api/pages/model_control.h"
+#include "api/calls/model_orders.h"
 #include "api/wire/messages_reply.h"
 #include "api/wire/ollama_reply.h"
 #include "api/wire/refusals.h"
@@ -92,7 +92,7 @@ void Call::read_and_offer() {
   auto& plan = std::get<CallPlan>(read);
   if (auto failure = services_.gate.refusal_of(*plan.model)) return fail(*std::move(failure));
   if (input_.counts_only) return count_tokens(std::move(plan));
-  if (plan.wish != ModelWish::kAnswer) return order_model(plan);
+  if (plan.action != ModelAction::kAnswer) return order_model(plan);
   offer(std::move(plan));
 }
 
@@ -118,7 +118,7 @@ std::optional<llm::Failure> Call::admit_body() {
 void Call::count_tokens(CallPlan plan) {
   auto counted = plan.model->dispatcher->count_prompt(plan.request);
   if (auto* failure = std::get_if<llm::Failure>(&counted))
-    return fail(plan.origins.in_own_words(std::move(*failure)));
+    return fail(plan.origins.to_client(std::move(*failure)));
   http::ServerReply reply{.body = token_count_of(std::get<int64_t>(counted))};
   put([&](Inbox& inbox) {
     inbox.understood = Understood{
@@ -129,15 +129,15 @@ void Call::count_tokens(CallPlan plan) {
 
 // An order to load is answered when the model is loaded, one to unload at once.
 void Call::order_model(const CallPlan& plan) {
-  const bool unload = plan.wish == ModelWish::kUnload;
+  const bool unload = plan.action == ModelAction::kUnload;
   if (unload) {
     const auto ordered =
         give_order(services_.models, plan.model->name, ModelOrder::kUnload, input_.is_admin);
     if (const auto* failure = std::get_if<llm::Failure>(&ordered)) return fail(*failure);
   }
-  http::ServerReply reply{.body =
-                              ollama_order_reply(input_.dialect, plan.model_name,
-                                                 services_.loop.clock().unix_seconds(), plan.wish)};
+  http::ServerReply reply{.body = ollama_order_reply(input_.dialect, plan.model_name,
+                                                     services_.loop.clock().unix_seconds(),
+                                                     plan.action)};
   std::optional<OrderedLoad> ordered_load;
   if (!unload && plan.model->residence) {
     const Duration most = services_.rules.load_wait;
@@ -307,7 +307,7 @@ void Call::handle(Inbox inbox) {
     services_.metrics.token_gap(record_.priority(), gap);
 
   const TimePoint now = services_.loop.clock().now();
-  if (!inbox.deltas.empty()) delivery_.say(std::move(inbox.deltas), inbox.deltas_bytes, now);
+  if (!inbox.deltas.empty()) delivery_.emit(std::move(inbox.deltas), inbox.deltas_bytes, now);
   if (inbox.no_room) delivery_.give_up(llm::no_room_for_answer());
   if (inbox.ordered_load) {
     ordered_load_ = std::move(inbox.ordered_load);

@@ -20,14 +20,13 @@
 #include <variant>
 #include <vector>
 
-#include "api/calls/awaited_load.h"
-#include "api/calls/body_memory_budget.h"
+#include "api/calls/admission.h"
 #include "api/calls/call_answer.h"
 #include "api/calls/call_delivery.h"
-#include "api/calls/call_gate.h"
 #include "api/calls/call_reader.h"
 #include "api/calls/call_record.h"
 #include "api/calls/live_requests.h"
+#include "api/calls/model_orders.h"
 #include "api/keys/request_guard.h"
 #include "api/pages/serve_metrics.h"
 #include "api/storage/response_store.h"

@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "api/wire/own_form.h"
 #include "api/wire/refusals.h"
 #include "api/wire/stream_text.h"
+#include "api/wire/translation.h"
 
 namespace windrow::api {
 namespace {
@@ -58,7 +58,7 @@ llm::Outcome CallAnswer::accept(llm::Outcome outcome) {
     // with another request, are counted here.
     if (answer == nullptr || share_->grow_to(llm::bytes_of(*answer))) {
       if (facts_.dialect == Dialect::kOwn) return outcome;
-      return in_own_form(facts_.endpoint, origins_, std::move(outcome));
+      return to_canonical(facts_.endpoint, origins_, std::move(outcome));
     }
     failure = llm::no_room_for_answer();
   } catch (const std::bad_alloc&) {

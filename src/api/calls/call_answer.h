@@ -17,7 +17,7 @@
 #include "api/storage/response_store.h"
 #include "api/wire/answer_stream.h"
 #include "api/wire/call_reply.h"
-#include "api/wire/origins.h"
+#include "api/wire/translation.h"
 #include "http/server.h"
 #include "llm/answer.h"
 #include "llm/answer_room.h"

@@ -9,9 +9,9 @@ void CallDelivery::begin(std::weak_ptr<CallDelivery> self) {
   });
 }
 
-void CallDelivery::say(std::vector<llm::Delta> deltas, size_t bytes, TimePoint now) {
+void CallDelivery::emit(std::vector<llm::Delta> deltas, size_t bytes, TimePoint now) {
   pending_bytes_ += bytes;
-  apply(flow_.say(std::move(deltas), reader_waits(), now));
+  apply(flow_.emit(std::move(deltas), reader_waits(), now));
   wait_for_reader();
 }
 

@@ -52,7 +52,7 @@ class CallDelivery {
 
   // Deltas of a stream, of which `bytes` are counted in the share. They wait while the client has
   // not taken what it was sent.
-  void say(std::vector<llm::Delta> deltas, size_t bytes, TimePoint now);
+  void emit(std::vector<llm::Delta> deltas, size_t bytes, TimePoint now);
 
   // The request has ended. A reply that the server has no room for becomes a failure, which has
   // `usage`.

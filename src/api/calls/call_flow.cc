@@ -23,19 +23,19 @@ llm::Failure too_late() {
 
 }  // namespace
 
-CallSteps CallFlow::say(std::vector<llm::Delta> pieces, bool unsent, TimePoint now) {
+CallSteps CallFlow::emit(std::vector<llm::Delta> deltas, bool unsent, TimePoint now) {
   CallSteps steps;
   if (!listens() || !stream_ || ended_) return steps;
-  for (llm::Delta& piece : pieces)
-    add_pending(std::move(piece));
+  for (llm::Delta& delta : deltas)
+    add_pending(std::move(delta));
   if (unsent || pending_.empty()) return steps;
   quiet_since_ = now;
-  say_pending(steps);
+  emit_pending(steps);
   return steps;
 }
 
 CallSteps CallFlow::drained(TimePoint now) {
-  return say({}, false, now);
+  return emit({}, false, now);
 }
 
 CallSteps CallFlow::end(http::ServerReply reply) {
@@ -48,10 +48,10 @@ CallSteps CallFlow::end(llm::Outcome outcome) {
   CallSteps steps;
   if (listens()) {
     if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
-      say_pending(steps);
+      emit_pending(steps);
       fail(*failure, steps);
     } else {
-      say_pending(steps);
+      emit_pending(steps);
       start(steps);
       stream_->end(std::get<llm::Answer>(outcome), steps.bytes);
       steps.finish = true;
@@ -76,7 +76,7 @@ CallSteps CallFlow::give_up(const llm::Failure& reason) {
   CallSteps steps;
   if (!listens()) return steps;
   steps.cancel = !ended_;
-  say_pending(steps);
+  emit_pending(steps);
   fail(reason, steps);
   return steps;
 }
@@ -102,32 +102,32 @@ void CallFlow::start(CallSteps& steps) {
 }
 
 // What a client has not taken becomes one event of each choice, where its order can be kept.
-void CallFlow::add_pending(llm::Delta piece) {
-  if (piece.raw.empty()) {
+void CallFlow::add_pending(llm::Delta delta) {
+  if (delta.raw.empty()) {
     for (auto one = pending_.rbegin(); one != pending_.rend(); ++one) {
-      if (one->choice != piece.choice || !one->raw.empty()) continue;
-      // Of one piece texts come before calls.
-      const bool says = !piece.text.empty() || !piece.reasoning.empty() || !piece.refusal.empty();
+      if (one->choice != delta.choice || !one->raw.empty()) continue;
+      // Of one delta texts come before calls.
+      const bool says = !delta.text.empty() || !delta.reasoning.empty() || !delta.refusal.empty();
       if (says && !one->tool_calls.empty()) break;
-      one->text += piece.text;
-      one->reasoning += piece.reasoning;
-      llm::join(one->tool_calls, std::move(piece.tool_calls));
-      one->refusal += piece.refusal;
-      std::move(piece.tokens.begin(), piece.tokens.end(), std::back_inserter(one->tokens));
-      if (piece.finish_reason) one->finish_reason = piece.finish_reason;
-      one->cut_character = one->cut_character || piece.cut_character;
-      if (piece.stopped_by) one->stopped_by = std::move(piece.stopped_by);
+      one->text += delta.text;
+      one->reasoning += delta.reasoning;
+      llm::join(one->tool_calls, std::move(delta.tool_calls));
+      one->refusal += delta.refusal;
+      std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(one->tokens));
+      if (delta.finish_reason) one->finish_reason = delta.finish_reason;
+      one->cut_character = one->cut_character || delta.cut_character;
+      if (delta.stopped_by) one->stopped_by = std::move(delta.stopped_by);
       return;
     }
   }
-  pending_.push_back(std::move(piece));
+  pending_.push_back(std::move(delta));
 }
 
-void CallFlow::say_pending(CallSteps& steps) {
+void CallFlow::emit_pending(CallSteps& steps) {
   if (pending_.empty()) return;
   start(steps);
-  for (const llm::Delta& piece : pending_)
-    stream_->say(piece, steps.bytes);
+  for (const llm::Delta& delta : pending_)
+    stream_->emit(delta, steps.bytes);
   pending_.clear();
 }
 

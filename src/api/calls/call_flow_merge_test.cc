@@ -33,7 +33,7 @@ using Runs = std::vector<std::string>;
 struct Made {
   llm::Answer answer;
   std::vector<Runs> runs;  // of each choice
-  std::vector<llm::Delta> pieces;
+  std::vector<llm::Delta> deltas;
 };
 
 std::vector<std::string> cut(Random& random, std::string_view text) {
@@ -45,14 +45,14 @@ std::vector<std::string> cut(Random& random, std::string_view text) {
   return parts;
 }
 
-void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Delta>& pieces) {
+void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Delta>& deltas) {
   llm::Choice& choice = made.answer.choices.emplace_back();
   Runs& runs = made.runs.emplace_back();
   if (random.chance(0.3)) {
     choice.reasoning = "so I thought";
     runs.push_back("thought " + *choice.reasoning);
     for (const std::string& part : cut(random, *choice.reasoning))
-      pieces.push_back({.choice = index, .reasoning = part});
+      deltas.push_back({.choice = index, .reasoning = part});
   }
   bool texts = false;
   for (uint64_t left = random.below(6); left > 0; --left) {
@@ -62,7 +62,7 @@ void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Del
       choice.text += text;
       runs.push_back("text " + text);
       for (const std::string& part : cut(random, text))
-        pieces.push_back({.choice = index, .text = part});
+        deltas.push_back({.choice = index, .text = part});
       continue;
     }
     texts = false;
@@ -71,13 +71,13 @@ void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Del
     const std::string arguments = fmt::format(R"({{"a": {}}})", random.below(100'000));
     choice.tool_calls.push_back({.id = id, .name = "f", .arguments = arguments});
     runs.push_back(fmt::format("call {} f {}", id, arguments));
-    pieces.push_back({.choice = index, .tool_calls = {{.index = call, .id = id, .name = "f"}}});
+    deltas.push_back({.choice = index, .tool_calls = {{.index = call, .id = id, .name = "f"}}});
     for (const std::string& part : cut(random, arguments))
-      pieces.push_back({.choice = index, .tool_calls = {{.index = call, .arguments = part}}});
+      deltas.push_back({.choice = index, .tool_calls = {{.index = call, .arguments = part}}});
   }
   choice.finish_reason =
       choice.tool_calls.empty() ? llm::FinishReason::kStop : llm::FinishReason::kToolCalls;
-  pieces.push_back({.choice = index, .finish_reason = choice.finish_reason});
+  deltas.push_back({.choice = index, .finish_reason = choice.finish_reason});
 }
 
 Made make(Random& random) {
@@ -94,7 +94,7 @@ Made make(Random& random) {
     }
     if (left.empty()) return made;
     const size_t choice = left[random.below(left.size())];
-    made.pieces.push_back(of_choices[choice][told[choice]++]);
+    made.deltas.push_back(of_choices[choice][told[choice]++]);
   }
 }
 
@@ -185,11 +185,11 @@ TEST(CallFlowMerge, WhateverBecomesOneEventTheStreamIsTheWholeReply) {
     flow.set_stream(std::make_unique<StreamText>(StreamShape{.id = "7", .model = "m"}));
     std::string events;
     const double slow = random.chance(0.5) ? 0.8 : 0.1;
-    for (size_t at = 0; at < made.pieces.size();) {
-      const size_t end = std::min(made.pieces.size(), at + 1 + random.below(4));
-      events += flow.say({made.pieces.begin() + static_cast<ptrdiff_t>(at),
-                          made.pieces.begin() + static_cast<ptrdiff_t>(end)},
-                         random.chance(slow), TimePoint{})
+    for (size_t at = 0; at < made.deltas.size();) {
+      const size_t end = std::min(made.deltas.size(), at + 1 + random.below(4));
+      events += flow.emit({made.deltas.begin() + static_cast<ptrdiff_t>(at),
+                           made.deltas.begin() + static_cast<ptrdiff_t>(end)},
+                          random.chance(slow), TimePoint{})
                     .bytes;
       at = end;
       if (random.chance(0.1)) events += flow.drained(TimePoint{}).bytes;

@@ -76,11 +76,11 @@ TEST(CallFlow, AFailureIsAReplyWithItsStatus) {
 
 TEST(CallFlow, AStreamBeginsWithItsFirstPieceAndEndsWithTheAnswer) {
   CallFlow flow = streaming();
-  CallSteps steps = flow.say(text("he"), false, kStart);
+  CallSteps steps = flow.emit(text("he"), false, kStart);
   EXPECT_TRUE(steps.start);
   EXPECT_EQ(content_of(steps.bytes), "he");
   EXPECT_FALSE(steps.finish);
-  steps = flow.say(text("l"), false, kStart);
+  steps = flow.emit(text("l"), false, kStart);
   EXPECT_FALSE(steps.start);
   steps = flow.end(llm::Outcome(kAnswer));
   EXPECT_EQ(content_of(steps.bytes), "lo");
@@ -92,7 +92,7 @@ TEST(CallFlow, AStreamBeginsWithItsFirstPieceAndEndsWithTheAnswer) {
 
 TEST(CallFlow, AStreamThatFailsAfterItsBeginningSaysSoAndHasNoDone) {
   CallFlow flow = streaming();
-  flow.say(text("he"), false, kStart);
+  flow.emit(text("he"), false, kStart);
   const CallSteps steps = flow.end(llm::Outcome(kFailure));
   const std::vector<std::string> events = events_in(steps.bytes);
   ASSERT_EQ(events.size(), 1U);
@@ -106,9 +106,9 @@ TEST(CallFlow, AStreamThatFailsAfterItsBeginningSaysSoAndHasNoDone) {
 
 TEST(CallFlow, WhatASlowClientHasNotTakenBecomesOneEvent) {
   CallFlow flow = streaming();
-  flow.say(text("a"), false, kStart);
-  EXPECT_EQ(flow.say(text("b"), true, kStart).bytes, "");
-  EXPECT_EQ(flow.say(text("c"), true, kStart).bytes, "");
+  flow.emit(text("a"), false, kStart);
+  EXPECT_EQ(flow.emit(text("b"), true, kStart).bytes, "");
+  EXPECT_EQ(flow.emit(text("c"), true, kStart).bytes, "");
   const CallSteps steps = flow.drained(kStart);
   EXPECT_EQ(content_of(steps.bytes), "bc");
   EXPECT_EQ(events_in(steps.bytes).size(), 1U);
@@ -117,11 +117,11 @@ TEST(CallFlow, WhatASlowClientHasNotTakenBecomesOneEvent) {
 
 TEST(CallFlow, AClientThatLeavesCancelsAndIsOverWithTheRequest) {
   CallFlow flow = streaming();
-  flow.say(text("a"), false, kStart);
+  flow.emit(text("a"), false, kStart);
   const CallSteps steps = flow.leave();
   EXPECT_TRUE(steps.cancel);
   EXPECT_FALSE(steps.over);
-  EXPECT_EQ(flow.say(text("b"), false, kStart).bytes, "");
+  EXPECT_EQ(flow.emit(text("b"), false, kStart).bytes, "");
   const CallSteps end = flow.end(llm::Outcome(Failure{.failure_class = FailureClass::kCancelled}));
   EXPECT_TRUE(end.over);
   EXPECT_FALSE(end.reply.has_value());
@@ -246,7 +246,7 @@ TEST(CallFlow, KeepsItsPromisesInAnyOrder) {
         }
         default:
           if (!stream || said >= said_max) break;
-          see(flow.say(text(whole.substr(said++, 1)), random.chance(0.5), now));
+          see(flow.emit(text(whole.substr(said++, 1)), random.chance(0.5), now));
       }
     }
     see(flow.leave());

@@ -1,5 +1,5 @@
-// CallIds: names of calls and of requests, such as nobody can guess from those seen before, and
-// chance for those that bring no seed of their own.
+// CallIds: ids of calls that cannot be guessed from earlier ones, and random numbers for requests
+// without a seed.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class CallIds {
  public:
   CallIds();
 
-  // 32 hexadecimal digits, never the same twice.
+  // 32 hexadecimal digits; never the same twice.
   std::string next();
 
   uint64_t chance();

@@ -68,11 +68,11 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
 }
 
 // "the models are chat, embed".
-std::string names_of(const ModelRegistry& catalogue) {
+std::string names_of(const ModelRegistry& registry) {
   constexpr size_t kNamesMax = 10;
   std::string names;
   size_t count = 0;
-  for (const ServedModel& model : catalogue.list()) {
+  for (const ServedModel& model : registry.list()) {
     if (++count > kNamesMax) return fmt::format("the models are {}, ...", names);
     if (!names.empty()) names += ", ";
     names += model.name;
@@ -84,27 +84,26 @@ std::string names_of(const ModelRegistry& catalogue) {
 // The one that the body names, whatever it answers.
 std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint, Dialect dialect,
                                                           const json::object& body,
-                                                          const ModelRegistry& catalogue) {
+                                                          const ModelRegistry& registry) {
   const json::value* name = body.if_contains("model");
   const bool given = name != nullptr && !name->is_null();
   if (given && !name->is_string()) return llm::wrong_kind("model", "a string", *name);
   const bool named = given && !name->get_string().empty();
   const std::string_view text = named ? std::string_view(name->get_string()) : "";
-  const ServedModel* model =
-      is_ollama(dialect) ? find_tagged(catalogue, text) : catalogue.find(text);
+  const ServedModel* model = is_ollama(dialect) ? find_tagged(registry, text) : registry.find(text);
   // Clients of TEI, for one, know no names.
   if (!named && (model == nullptr || !model->endpoints.contains(endpoint))) {
-    const ServedModel* only = catalogue.only_one_for(endpoint);
+    const ServedModel* only = registry.only_one_for(endpoint);
     if (only != nullptr) model = only;
   }
   if (model == nullptr) {
     if (!named) {
       return llm::missing_parameter("model",
-                                    fmt::format("the body has no model; {}", names_of(catalogue)));
+                                    fmt::format("the body has no model; {}", names_of(registry)));
     }
     return refused(404, "model_not_found",
                    fmt::format("there is no model \"{}\"; {}", llm::shown(name->get_string()),
-                               names_of(catalogue)),
+                               names_of(registry)),
                    "model");
   }
   return model;
@@ -112,8 +111,8 @@ std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint
 
 std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Dialect dialect,
                                                       const json::object& body,
-                                                      const ModelRegistry& catalogue) {
-  auto found = find_model(endpoint, dialect, body, catalogue);
+                                                      const ModelRegistry& registry) {
+  auto found = find_model(endpoint, dialect, body, registry);
   if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
   const auto* model = std::get<const ServedModel*>(found);
   if (!model->endpoints.contains(endpoint)) {
@@ -204,7 +203,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
                                                const std::string& sent, json::object& body,
                                                const Translation* translation,
                                                const CallRules& rules,
-                                               const ModelRegistry& catalogue) {
+                                               const ModelRegistry& registry) {
   CallPlan plan{.endpoint = endpoint};
   const Framing framing = framing_of(body);
   auto opened = open_envelope(endpoint, body, input.headers);
@@ -212,7 +211,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
   plan.envelope = std::move(std::get<Envelope>(opened));
   plan.envelope.priority = std::max(plan.envelope.priority, input.priority_max);
 
-  auto chosen = choose(endpoint, input.dialect, body, catalogue);
+  auto chosen = choose(endpoint, input.dialect, body, registry);
   if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
   plan.model = std::get<const ServedModel*>(chosen);
 
@@ -261,10 +260,10 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
 
 // Of a body that has nothing but the name of a model.
 std::variant<CallPlan, llm::Failure> read_order(const CallInput& input, json::object& body,
-                                                const ModelRegistry& catalogue) {
+                                                const ModelRegistry& registry) {
   auto opened = open_envelope(input.endpoint, body, input.headers);
   if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
-  auto chosen = find_model(input.endpoint, input.dialect, body, catalogue);
+  auto chosen = find_model(input.endpoint, input.dialect, body, registry);
   if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
   CallPlan plan{.model = std::get<const ServedModel*>(chosen),
                 .envelope = std::move(std::get<Envelope>(opened))};
@@ -282,13 +281,13 @@ uint64_t lane_id(std::string_view key, std::string_view lane) {
 }
 
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
-                                               const ModelRegistry& catalogue,
+                                               const ModelRegistry& registry,
                                                const EarlierItems* earlier) {
   auto parsed = parse(input.body);
   if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);
   auto& body = std::get<json::object>(parsed);
   if (input.dialect == Dialect::kOwn)
-    return read_body(input, input.endpoint, input.body, body, nullptr, rules, catalogue);
+    return read_body(input, input.endpoint, input.body, body, nullptr, rules, registry);
 
   std::vector<std::string> ignored;
   if (rules.body.unknown_fields == llm::UnknownFields::kIgnore)
@@ -300,9 +299,9 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
   const std::string sent = whole_text(translation);
   body = translation.chat;
   auto read =
-      translation.wish == ModelWish::kAnswer
-          ? read_body(input, translation.endpoint, sent, body, &translation, rules, catalogue)
-          : read_order(input, body, catalogue);
+      translation.action == ModelAction::kAnswer
+          ? read_body(input, translation.endpoint, sent, body, &translation, rules, registry)
+          : read_order(input, body, registry);
   if (auto* failure = std::get_if<llm::Failure>(&read))
     return translation.origins.to_client(std::move(*failure));
   auto& plan = std::get<CallPlan>(read);
@@ -313,7 +312,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
                                .previous_id = std::move(turn.previous_id),
                                .input = stored_items(input.call_id, std::move(turn.input_items))};
   }
-  plan.wish = translation.wish;
+  plan.action = translation.action;
   plan.unloads_after = translation.unloads_after;
   return read;
 }

@@ -1,10 +1,10 @@
-// CallReader: the body of a request -> what is offered to a dispatcher. Pure, but for the catalogue
-// it looks models up in; any thread.
+// CallReader: turns the body of a request into what is offered to a dispatcher. Pure, except that
+// it looks models up in the registry; any thread.
 //
-// A body means what it means in `windrow run`: the same defaults are laid under it, the same code
-// reads it. Beside that only the envelope is read (envelope.h), and the form of TEI's own /rerank;
-// a body of another dialect is translated before (wire/translation.h), and what is wrong with
-// it is said in its own words.
+// A body means the same as in `windrow run`: the same defaults apply, and llm::read_body() reads
+// both. Besides, this reads the envelope (envelope.h) and the form of TEI's /rerank. A body of
+// another dialect is translated first (wire/translation.h), and errors use the names of that
+// dialect.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -17,9 +17,8 @@
 
 #include "api/calls/envelope.h"
 #include "api/calls/model_registry.h"
-#include "api/storage/stored_response.h"
+#include "api/storage/response_store.h"
 #include "api/wire/dialect.h"
-#include "api/wire/origins.h"
 #include "api/wire/translation.h"
 #include "dispatch/work_item.h"
 #include "http/headers.h"
@@ -33,61 +32,62 @@ namespace windrow::api {
 struct CallRules {
   llm::BodyRules body;
   bool coalesce = true;
-  Duration load_wait{};  // how long one may wait for a model that is to be loaded; 0: for ever
-  uint64_t body_bytes_max = 0;  // of a body that came packed, when it is unpacked
+  Duration load_wait{};         // how long a request may wait for its model's load; 0: no limit
+  uint64_t body_bytes_max = 0;  // of a compressed body, unpacked
 };
 
-// What came, and what is known of who sent it.
+// A request as it arrived, and what its API key allows.
 struct CallInput {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
-  Dialect dialect = Dialect::kOwn;  // the body of another one decides the endpoint
+  Dialect dialect = Dialect::kOwn;  // of another dialect the body decides the endpoint
   std::string body;
-  bool gzip = false;      // it is packed
-  http::Headers headers;  // those that open_envelope reads
-  std::string key;        // the name of its key; empty: none
+  bool gzip = false;      // the body is compressed
+  http::Headers headers;  // those that open_envelope() reads
+  std::string key;        // the name of the API key; empty: none
   dispatch::Priority priority_max = dispatch::Priority::kInteractive;
   int32_t weight = 1;
   TimePoint arrived_at{};
-  uint64_t chance = 0;
+  uint64_t chance = 0;       // seeds a request that brings no seed
   std::string call_id;       // with its prefix
-  bool may_be_tei = false;   // it came to /rerank
-  bool unit_scores = false;  // it came to /v2/rerank: scores from 0 to 1
-  bool is_admin = false;     // it may have models unloaded
-  bool counts_only = false;  // its tokens are to be counted, and nothing answered
+  bool may_be_tei = false;   // sent to /rerank
+  bool unit_scores = false;  // sent to /v2/rerank: scores from 0 to 1
+  bool is_admin = false;     // may unload models
+  bool counts_only = false;  // only counts the prompt's tokens
 };
 
 struct CallPlan {
   const ServedModel* model = nullptr;
-  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;  // what the request is one of
-  ModelWish wish = ModelWish::kAnswer;                       // else `request` is empty
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;  // of the request
+  ModelAction action = ModelAction::kAnswer;                 // else `request` is empty
   bool unloads_after = false;                                // as Translation::unloads_after
   Envelope envelope;
   llm::Request request;
   std::shared_ptr<llm::LoadWait> load_wait;  // null: the model is always loaded
   dispatch::WorkItem item;
-  std::string model_name;                   // as the reply says it
-  int32_t ignored_tokens = 0;               // in logit_bias, that the model's vocabulary lacks
-  std::vector<std::string> ignored_fields;  // of the body, that are not known
+  std::string model_name;                   // as in the reply
+  int32_t ignored_tokens = 0;               // of logit_bias, not in the model's vocabulary
+  std::vector<std::string> ignored_fields;  // unknown fields of the body
 
-  // TEI's form of /rerank: an array is wanted.
+  // TEI's form of /rerank, whose reply is an array.
   bool tei = false;
   bool raw_scores = false;
 
-  // Of another dialect: whose words the request's are, and ChatFacts::echo.
+  // Other dialects: where the parts of the request stood in the body, and ReplyFacts::echo.
   Origins origins;
   std::string echo;
   bool lists_logprobs = false;
 
-  // Of a response that is to be kept: what is known of it before its answer.
+  // A response that is to be stored, without its answer.
   std::optional<StoredResponse> kept;
 };
 
-// Of a lane of this key's; 0: `lane` is empty.
+// The id of a key's lane; 0 if `lane` is empty.
 uint64_t lane_id(std::string_view key, std::string_view lane);
 
-// `earlier`: what a body of /v1/responses may refer to; nullptr: nothing.
+// A failure names the field at fault, in the names of the client's dialect: 400, or 404 for a model
+// that is not served. `earlier`: what a body of /v1/responses may refer to; null: nothing.
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
-                                               const ModelRegistry& catalogue,
+                                               const ModelRegistry& registry,
                                                const EarlierItems* earlier = nullptr);
 
 }  // namespace windrow::api

@@ -30,27 +30,27 @@ const std::string kChat = R"({"model":"m","messages":[{"role":"user","content":"
 class CallReaderTest : public ::testing::Test {
  protected:
   CallReaderTest() {
-    catalogue_.add({.name = "m",
-                    .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions},
-                    .upstreams = 5});
-    catalogue_.add(
+    registry_.add({.name = "m",
+                   .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions},
+                   .upstreams = 5});
+    registry_.add(
         {.name = "far",
          .endpoints = {Endpoint::kChatCompletions, Endpoint::kEmbeddings, Endpoint::kRerank},
          .raw = true});
-    catalogue_.add({.name = "rank", .endpoints = {Endpoint::kRerank}});
-    catalogue_.add_alias("nick", "m");
+    registry_.add({.name = "rank", .endpoints = {Endpoint::kRerank}});
+    registry_.add_alias("nick", "m");
   }
 
   std::variant<CallPlan, llm::Failure> read(std::string body) {
     input_.body = std::move(body);
-    return read_call(input_, rules_, catalogue_);
+    return read_call(input_, rules_, registry_);
   }
   CallPlan plan(std::string body) { return std::get<CallPlan>(read(std::move(body))); }
   llm::Failure failure(std::string body) { return std::get<llm::Failure>(read(std::move(body))); }
 
   CallInput input_{.arrived_at = TimePoint(seconds(100)), .chance = 42};
   CallRules rules_;
-  ModelRegistry catalogue_;
+  ModelRegistry registry_;
 };
 
 TEST_F(CallReaderTest, ABodyBecomesARequest) {
@@ -77,9 +77,9 @@ struct Anywhere final : llm::ModelResidency {
 TEST_F(CallReaderTest, OnlyAModelThatComesAndGoesIsWaitedFor) {
   rules_.load_wait = seconds(30);
   EXPECT_EQ(plan(kChat).load_wait, nullptr);
-  catalogue_.add({.name = "m",
-                  .endpoints = {Endpoint::kChatCompletions},
-                  .residence = std::make_shared<Anywhere>()});
+  registry_.add({.name = "m",
+                 .endpoints = {Endpoint::kChatCompletions},
+                 .residence = std::make_shared<Anywhere>()});
   EXPECT_EQ(plan(kChat).load_wait->until, TimePoint(seconds(130)));
   rules_.load_wait = {};
   EXPECT_EQ(plan(kChat).load_wait->until, std::nullopt) << "as long as it takes";
@@ -216,7 +216,7 @@ TEST_F(CallReaderTest, AKeyBoundsHowUrgentItIs) {
 }
 
 TEST_F(CallReaderTest, TokensOfAnotherVocabularyAreCounted) {
-  catalogue_.add(
+  registry_.add(
       {.name = "small", .endpoints = {Endpoint::kChatCompletions}, .vocabulary_size = 100});
   const auto ignored = [&](std::string_view biases) {
     const CallPlan made = plan(R"({"model":"small","messages":[{"role":"user","content":"hi"}],)"
@@ -310,7 +310,7 @@ TEST_F(CallReaderTest, TheInputOfAResponseIsReadyToBeKept) {
   input_.call_id = "resp_5c0e";
   const auto kept = [&](std::string_view more) {
     input_.body = fmt::format(R"({{"model":"m","input":"hi"{}}})", more);
-    return std::get<CallPlan>(read_call(input_, rules_, catalogue_, &earlier)).kept;
+    return std::get<CallPlan>(read_call(input_, rules_, registry_, &earlier)).kept;
   };
   const std::optional<StoredResponse> response = kept("");
   ASSERT_TRUE(response.has_value());

@@ -44,7 +44,7 @@ void CallRecord::note_deltas(const std::vector<llm::Delta>& deltas,
   if (first_at && !record.ttft) record.ttft = *first_at - arrived_at_;
   const auto count = static_cast<int32_t>(deltas.size());
   deltas_noted_ += count;
-  if (ticket_) ticket_->said(clock_.now(), count);
+  if (ticket_) ticket_->received(clock_.now(), count);
   if (!context_->logs_answers()) return;
   for (const llm::Delta& delta : deltas) {
     const std::string& text = delta.raw.empty() ? delta.text : delta.raw;

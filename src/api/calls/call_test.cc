@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "api/calls/body_memory_budget.h"
+#include "api/calls/admission.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
 #include "base/testing/eventually.h"
@@ -358,12 +358,12 @@ TEST(Call, WhatACancelledCallCostIsLoggedCountedAndCharged) {
 
 TEST(Call, TokensThatTheVocabularyLacksAreTold) {
   ServerRig rig;
-  rig.catalogue.add({.name = "m",
-                     .dispatcher = &rig.dispatcher,
-                     .endpoints = testing::kAllEndpoints,
-                     .vocabulary_size = 100},
-                    true);
-  rig.catalogue.set_state(ServeState::kReady);
+  rig.registry.add({.name = "m",
+                    .dispatcher = &rig.dispatcher,
+                    .endpoints = testing::kAllEndpoints,
+                    .vocabulary_size = 100},
+                   true);
+  rig.registry.set_state(ServeState::kReady);
   RawClient client(rig.server->port());
   const auto ignored = [&](std::string_view more) {
     static size_t count = 0;

@@ -4,7 +4,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
-#include "api/calls/priority_text.h"
+#include "api/calls/envelope.h"
 #include "base/utf8.h"
 
 namespace windrow::api {
@@ -29,26 +29,26 @@ std::string_view state_of(const LiveRequest& request, int64_t sent_ns, int64_t f
 
 std::unique_ptr<LiveRequests::Ticket> LiveRequests::add(LiveRequest request) {
   std::list<Entry> one;
-  one.emplace_back().request = std::move(request);
-  const auto place = one.begin();
+  one.emposition_back().request = std::move(request);
+  const auto position = one.begin();
   const std::scoped_lock lock(mutex_);
   entries_.splice(entries_.end(), one);
-  return std::unique_ptr<Ticket>(new Ticket(*this, place));
+  return std::unique_ptr<Ticket>(new Ticket(*this, position));
 }
 
 LiveRequests::Ticket::~Ticket() {
   std::list<Entry> one;  // destroyed when the lock is not held
   const std::scoped_lock lock(all_.mutex_);
-  one.splice(one.begin(), all_.entries_, place_);
+  one.splice(one.begin(), all_.entries_, position_);
 }
 
 void LiveRequests::Ticket::sent(TimePoint now) {
-  set_once(place_->sent_ns, now - place_->request.arrived_at);
+  set_once(position_->sent_ns, now - position_->request.arrived_at);
 }
 
-void LiveRequests::Ticket::said(TimePoint now, int64_t tokens) {
-  set_once(place_->first_token_ns, now - place_->request.arrived_at);
-  place_->tokens.fetch_add(tokens);
+void LiveRequests::Ticket::received(TimePoint now, int64_t tokens) {
+  set_once(position_->first_token_ns, now - position_->request.arrived_at);
+  position_->tokens.fetch_add(tokens);
 }
 
 int64_t LiveRequests::count() const {

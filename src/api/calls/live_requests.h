@@ -1,5 +1,5 @@
-// LiveRequests: what runs and waits in the server at this moment, for /v1/windrow/requests. It
-// knows sizes, names and times, and never what was asked.
+// LiveRequests: the requests that are queued or running now, for /v1/windrow/requests. It has
+// names, sizes and times, never contents.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@
 namespace windrow::api {
 
 struct LiveRequest {
-  std::string id;   // "chatcmpl-..." as the reply has it
-  std::string key;  // the name of its key; empty: none
+  std::string id;   // "chatcmpl-...", as in the reply
+  std::string key;  // the name of the API key; empty: none
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   Dialect dialect = Dialect::kOwn;
   std::string model;
@@ -31,48 +31,48 @@ struct LiveRequest {
   bool stream = false;
   size_t body_bytes = 0;
   TimePoint arrived_at{};
-  std::shared_ptr<const llm::LoadWait> load_wait = nullptr;  // of a model that comes and goes
+  std::shared_ptr<const llm::LoadWait> load_wait = nullptr;  // for a model that may be unloaded
 };
 
-// Thread-safe. Outlives its tickets.
+// Thread-safe. It outlives its tickets.
 class LiveRequests {
   struct Entry {
     LiveRequest request;
-    std::atomic<int64_t> sent_ns = 0;  // since it arrived; 0: not yet
+    std::atomic<int64_t> sent_ns = 0;  // since the arrival; 0: not yet
     std::atomic<int64_t> first_token_ns = 0;
     std::atomic<int64_t> tokens = 0;
   };
 
  public:
-  // Stands for one of them; it is live as long as this is there. Its methods may be called from any
-  // thread.
+  // One request, which is live as long as the ticket exists. Any thread.
   class Ticket {
    public:
     ~Ticket();
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
 
-    // It is with the dispatcher.
+    // The request was offered to the dispatcher.
     void sent(TimePoint now);
 
-    // The first tokens, and further ones.
-    void said(TimePoint now, int64_t tokens);
+    // Tokens of the answer have arrived.
+    void received(TimePoint now, int64_t tokens);
 
    private:
     friend class LiveRequests;
-    Ticket(LiveRequests& all, std::list<Entry>::iterator place) : all_(all), place_(place) {}
+    Ticket(LiveRequests& all, std::list<Entry>::iterator position)
+        : all_(all), position_(position) {}
 
     LiveRequests& all_;
-    const std::list<Entry>::iterator place_;
+    const std::list<Entry>::iterator position_;
   };
 
   std::unique_ptr<Ticket> add(LiveRequest request);
 
   int64_t count() const;
 
-  // Of one whose answer is not streamed nobody hears when it begins to run: its state is "inside".
-  // {"object":"list","total":N,"data":[...]}, the oldest first, at most `count_max` of them; with
-  // `key` only those of that key.
+  // {"object":"list","total":N,"data":[...]}, oldest first, at most `count_max` of them; with `key`
+  // only that key's. Without streaming it is unknown whether a request runs or waits, and its state
+  // is "inside".
   boost::json::object to_json(TimePoint now, size_t count_max,
                               std::optional<std::string_view> key = std::nullopt) const;
 

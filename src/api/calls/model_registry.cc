@@ -73,11 +73,11 @@ ServeState ModelRegistry::state() const {
   return state_;
 }
 
-const ServedModel* find_tagged(const ModelRegistry& catalogue, std::string_view name) {
+const ServedModel* find_tagged(const ModelRegistry& registry, std::string_view name) {
   constexpr std::string_view kLatest = ":latest";
-  const ServedModel* found = catalogue.find(name);
+  const ServedModel* found = registry.find(name);
   if (found != nullptr || !name.ends_with(kLatest)) return found;
-  return catalogue.find(name.substr(0, name.size() - kLatest.size()));
+  return registry.find(name.substr(0, name.size() - kLatest.size()));
 }
 
 }  // namespace windrow::api

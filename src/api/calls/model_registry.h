@@ -1,5 +1,5 @@
-// ModelRegistry: the models a server has, by the names clients use. It is filled while the server
-// is listening already: until then every call of a model is answered 503.
+// ModelRegistry: the models a server has, by the names that clients use. It is filled after the
+// server has begun to listen; until set_state(kReady) every call of a model is answered 503.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 namespace windrow::api {
 
 struct ServedModel {
-  std::string name;                            // as answers and /v1/models say it
-  dispatch::Dispatcher* dispatcher = nullptr;  // outlives the catalogue's use
-  llm::EndpointSet endpoints;                  // what it can be asked
+  std::string name;                            // as in answers and /v1/models
+  dispatch::Dispatcher* dispatcher = nullptr;  // outlives the registry's use
+  llm::EndpointSet endpoints;                  // what the model can answer
 
-  // Servers elsewhere have it: bodies go there as they were written (llm/raw_request.h).
+  // Upstreams have the model: bodies are sent to them as they were written (llm/raw_request.h).
   bool raw = false;
   uint64_t upstreams = 0;  // WorkItem::upstreams
 
@@ -30,39 +30,39 @@ struct ServedModel {
   int32_t context_tokens = 0;   // of one request; 0: unknown
   int32_t vocabulary_size = 0;  // 0: unknown
 
-  // Of the weights and of what computes with them: answers of equal ones can be compared. Empty:
-  // unknown.
+  // Identifies the weights and the software: answers with equal fingerprints can be compared.
+  // Empty: unknown.
   std::string fingerprint;
   std::string owner = "windrow";
 
-  // Of one here that comes and goes; null: it is always there, or elsewhere.
+  // For a model that is loaded and unloaded; null: it is always loaded, or an upstream has it.
   std::shared_ptr<llm::ModelResidency> residence = nullptr;
 };
 
 enum class ServeState : uint8_t {
   kLoading,
   kReady,
-  kStopping,  // what is inside is finished, nothing new is taken
+  kStopping,  // requests in progress may finish, no new ones are accepted
 };
 
 // Thread-safe.
 class ModelRegistry {
  public:
-  // Most before set_state(kReady). One of a name that is there takes its place, for what comes from
-  // then on; aliases follow. A model that answers whatever name a request has is given as `any`.
+  // A model of a name that exists replaces that one for later requests, and aliases follow. A model
+  // added as `any` answers requests with unknown names.
   void add(ServedModel model, bool any = false);
 
   // Another name of a model that was added.
   void add_alias(std::string name, std::string model);
 
-  // A name nobody knows is asked of what answers any; nullptr: there is none. Good as long as the
-  // catalogue, which never forgets one.
+  // The model of this name or alias, else the model added as `any`; null if there is none. Valid as
+  // long as the registry: replaced models are kept.
   const ServedModel* find(std::string_view name) const;
 
-  // The one model that answers this; nullptr: there is none, or several.
+  // The one model that answers this endpoint; null if there is none or there are several.
   const ServedModel* only_one_for(llm::Endpoint endpoint) const;
 
-  // In the order of adding, aliases behind them.
+  // In the order of adding; aliases come last.
   std::vector<ServedModel> list() const;
 
   void set_state(ServeState state);
@@ -77,7 +77,7 @@ class ModelRegistry {
   ServeState state_ = ServeState::kLoading;
 };
 
-// find() of a name as Ollama's clients write it, who may put ":latest" behind one.
-const ServedModel* find_tagged(const ModelRegistry& catalogue, std::string_view name);
+// find() for a name as Ollama's clients write it, perhaps with ":latest" appended.
+const ServedModel* find_tagged(const ModelRegistry& registry, std::string_view name);
 
 }  // namespace windrow::api

@@ -1,9 +1,10 @@
-// KeyAccounts: what each key may still ask and what it has used since the start, in calls and in
-// rows of its batches. Limits are those of the keys of the moment (keys.h).
+// KeyAccounts: for each API key what its limits still allow, and what it has used since the start,
+// in calls and in rows of its batches. The limits are those of the current keys (keys.h).
 //
-//   requests per minute and in flight   hold for calls
-//   tokens per minute                   for both: a call that is too much is refused, a row of a
-//                                       batch waits, and leaves half of a minute's tokens to calls
+//   requests per minute and in flight   for calls
+//   tokens per minute                   for both: a call above the limit is rejected; a row of a
+//                                       batch waits, and leaves half of each minute's tokens to
+//                                       calls
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,10 @@ struct KeyUsage {
   int64_t calls_answered = 0;
   int64_t calls_limited = 0;  // 429: over a limit of the key, or of the server
   int64_t calls_left = 0;     // the client closed before the answer was complete
-  int64_t calls_failed = 0;   // what else was not answered
+  int64_t calls_failed = 0;   // all others without an answer
   int64_t rows_answered = 0;
   int64_t rows_failed = 0;
-  int64_t prompt_tokens = 0;  // of both, also of what failed
+  int64_t prompt_tokens = 0;  // of calls and rows, failed ones included
   int64_t cached_tokens = 0;
   int64_t completion_tokens = 0;
 
@@ -46,21 +47,21 @@ struct KeyReading {
   int64_t calls_live = 0;
   KeyUsage usage;
 
-  // With what computes, calls and rows; for who knows the dispatchers to fill in.
+  // In the dispatchers, calls and rows; filled in by the caller, who knows these.
   int64_t waiting = 0;
   int64_t running = 0;
 };
 
-// Thread-safe. There is an account for each name that has asked.
+// Thread-safe. A key has an account from its first request on.
 class KeyAccounts final : public batches::BatchKeys {
  public:
-  // `keys` null: nobody needs one. `clock` outlives it.
+  // `keys` null: requests need no key. `clock` outlives it.
   KeyAccounts(const Clock& clock, std::shared_ptr<const KeyRingHolder> keys);
   ~KeyAccounts() override;
   KeyAccounts(const KeyAccounts&) = delete;
   KeyAccounts& operator=(const KeyAccounts&) = delete;
 
-  // Null: nobody needs one.
+  // The current keys; null: requests need no key.
   std::shared_ptr<const KeyRing> keys() const;
 
   struct Account;
@@ -68,21 +69,21 @@ class KeyAccounts final : public batches::BatchKeys {
 
   // --- calls ---
 
-  // As RateLimiter::enter.
+  // As RateLimiter::enter. The account is returned in either case.
   std::pair<AccountPtr, std::optional<llm::Failure>> enter(const Key& key, TimePoint now);
 
-  // As RateLimiter::take_tokens; one that is refused does not count as a request either.
+  // As RateLimiter::take_tokens; a call that is rejected does not count as a request either.
   std::optional<llm::Failure> take_tokens(Account& account, TimePoint now, int64_t expected);
 
-  // What entered is over.
+  // A call that entered has ended: it took `taken` tokens and used `used`.
   void leave(Account& account, TimePoint now, int64_t taken, int64_t used);
 
   void add_headers(const Account& account, TimePoint now, http::Headers& headers) const;
 
-  // Each request of a key, once it has ended.
+  // Adds a request that has ended to its key's usage.
   void count(const RequestRecord& record);
 
-  // --- rows of batches ---
+  // --- rows of batches: batches::BatchKeys ---
 
   bool knows(std::string_view key) override;
   int32_t weight_of(std::string_view key) override;
@@ -101,7 +102,7 @@ class KeyAccounts final : public batches::BatchKeys {
   const Clock& clock_;
   const std::shared_ptr<const KeyRingHolder> keys_;
 
-  mutable std::mutex mutex_;  // and of every Account
+  mutable std::mutex mutex_;  // also guards every Account
   std::map<std::string, AccountPtr, std::less<>> accounts_;
 };
 

@@ -1,11 +1,16 @@
-// Keys: who may ask. The file has a line for each, made by `windrow keys add`, and no key itself:
+// Keys: the API keys that the server accepts. A file has one line for each, made by
+// `windrow keys add`, without the key itself:
 //
 //   # name   SHA-256 of the key        limits, none by default
 //   alice    sha256:3b1f...            rpm=600 tpm=200000 in-flight=64 priority=normal weight=3
 //   monitor  sha256:90ac...            admin
 //
-// A key is 256 bits of chance, so a plain hash of it tells nothing and costs nothing (slow hashes
-// are for passwords people make up).
+// A key has 256 random bits, so a plain hash is enough; slow hashes are for passwords that people
+// choose.
+//
+//   auto file = KeyFile::open(disk, path);      // at the start; an error ends the program
+//   options.keys = (*file)->keys();
+//   (*file)->refresh();                          // every few seconds, and on SIGHUP
 #pragma once
 
 #include <cstdint>
@@ -19,47 +24,47 @@
 #include "base/result.h"
 #include "dispatch/work_item.h"
 #include "http/headers.h"
+#include "store/disk.h"
 
 namespace windrow::api {
 
 struct KeyLimits {
-  int64_t requests_per_minute = 0;  // 0: no limit, as the others
+  // 0: no limit.
+  int64_t requests_per_minute = 0;
   int64_t tokens_per_minute = 0;
   int64_t in_flight_max = 0;
-  dispatch::Priority priority_max = dispatch::Priority::kInteractive;  // asks for more: gets this
+  dispatch::Priority priority_max = dispatch::Priority::kInteractive;  // higher ones are lowered
 
-  // Of keys that want more than there is, each gets its weight's part.
+  // The key's share of a busy server, relative to other keys.
   int32_t weight = 1;
 
   friend bool operator==(const KeyLimits&, const KeyLimits&) = default;
 };
 
 struct Key {
-  std::string name;  // 1 to 64 of A-Z a-z 0-9 . _ - @, so that it needs no quotes anywhere
+  std::string name;  // 1 to 64 of A-Z a-z 0-9 . _ - @, so it never needs quotes
   std::string hash;  // 32 bytes
   KeyLimits limits;
-  bool admin = false;  // sees the requests of others, too
+  bool admin = false;  // may see the requests of all keys and load and unload models
 
   friend bool operator==(const Key&, const Key&) = default;
 };
 
-// Any thread, once made.
+// Immutable, so any thread may use it.
 class KeyRing {
  public:
-  // Nobody needs a key.
+  // Requests need no key.
   KeyRing() = default;
 
-  // The keys of a file: from now on requests need one of them. A file without a key admits nobody,
-  // so that the last key can be revoked. kInvalid names the line of `file_name` and what it should
-  // be.
+  // The keys of a file: requests need one of them. A file without keys admits no request, so that
+  // the last key can be revoked. kInvalid names the line of `file_name` and what it should be.
   static Result<KeyRing> parse(std::string_view text, std::string_view file_name);
 
-  // Whether requests need a key; also true where there is none to be had.
+  // True if requests need a key, even if there is none.
   bool demands_keys() const { return demands_keys_; }
   const std::vector<Key>& keys() const { return keys_; }
 
-  // The index of the key with this text. Takes the same time whichever it is, and however much of
-  // it is right.
+  // The index of this key. Takes the same time for every text, so that it reveals nothing.
   std::optional<size_t> find(std::string_view key) const;
 
  private:
@@ -67,7 +72,7 @@ class KeyRing {
   std::vector<Key> keys_;
 };
 
-// The keys of the present moment; a reading stays what it is when they change. Thread-safe.
+// The current keys. A ring that was read stays as it is when they change. Thread-safe.
 class KeyRingHolder {
  public:
   explicit KeyRingHolder(KeyRing keys);
@@ -80,21 +85,47 @@ class KeyRingHolder {
   std::shared_ptr<const KeyRing> keys_;
 };
 
-// The key of a request: "Authorization: Bearer KEY", else "X-Api-Key: KEY"; empty: it has none.
-// Good as long as the headers.
+// The key in "Authorization: Bearer KEY", else in "X-Api-Key: KEY"; empty if there is none. Valid
+// as long as the headers.
 std::string_view presented_key(const http::Headers& headers);
 
-// `windrow keys add` makes one. `limits` as the file has them, separated by spaces; kInvalid for
-// a name or limits the file cannot have. `chance32` is 32 bytes nobody can guess
-// (base/crypto.h).
+// Makes a key, for `windrow keys add`. `limits` as in the file, separated by spaces; kInvalid for a
+// name or limits that the file cannot have. `chance32` is 32 secret bytes (base/crypto.h).
 struct NewKey {
-  std::string key;   // "wr-" and 43 characters; told once
+  std::string key;   // "wr-" and 43 characters; shown once
   std::string line;  // for the file
 };
 Result<NewKey> make_key(std::string_view name, std::string_view limits, std::string_view chance32);
 
-// The text of a file of keys with one more line; `text` is empty for a new file. kConflict: there
-// is one of this name; else as KeyRing::parse.
+// The text of a key file with one more line; `text` is empty for a new file. kConflict: the name
+// exists; else as KeyRing::parse.
 Result<std::string> with_key(std::string_view text, std::string_view file_name, const NewKey& key);
+
+// KeyFile: keeps a KeyRingHolder as a key file says, also when the file changes. Used by one thread
+// at a time; the holder by any.
+class KeyFile {
+ public:
+  // Errors of the disk and of KeyRing::parse. `disk` outlives it.
+  static Result<std::unique_ptr<KeyFile>> open(store::Disk& disk, std::string path);
+
+  const std::shared_ptr<KeyRingHolder>& keys() const { return keys_; }
+
+  // Reads the file again. True if other keys apply from now on, false if nothing changed. After an
+  // error the earlier keys apply; a repeated error is returned once, then false.
+  Result<bool> refresh();
+
+  // A warning for the operator if other users of the machine may read or write the file; else
+  // empty.
+  std::string warning() const;
+
+ private:
+  KeyFile(store::Disk& disk, std::string path, std::string text, KeyRing keys);
+
+  store::Disk& disk_;
+  const std::string path_;
+  std::string text_;  // as last read
+  std::string error_;
+  std::shared_ptr<KeyRingHolder> keys_;
+};
 
 }  // namespace windrow::api

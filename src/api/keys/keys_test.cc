@@ -6,7 +6,6 @@
 
 #include <filesystem>
 
-#include "api/keys/key_file.h"
 #include "base/crypto.h"
 #include "base/hash.h"
 #include "store/posix_disk.h"

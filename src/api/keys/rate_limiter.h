@@ -1,12 +1,12 @@
-// RateLimiter: what one key may still ask this minute. Pure: time comes in, a decision goes out.
-// Token buckets that hold one minute's worth and fill all the time, as OpenAI's limits behave;
-// tokens are taken as they are expected and settled when it is known what they were.
+// RateLimiter: the limits of one API key. Pure: the time goes in, a decision comes out. Token
+// buckets that hold one minute's worth and fill continuously, as OpenAI's limits do. Tokens are
+// taken as expected and settled when the usage is known.
 //
-// Invariants, of a limit of L a minute:
-//   in any span of m minutes at most L * (1 + m) are granted beside what is given back, and one
-//     request more: one above a whole bucket goes when the bucket is full, for it would wait for
-//     ever;
-//   what was used beyond what was granted is missing afterwards;
+// Invariants, for a limit of L per minute:
+//   in any m minutes at most L * (1 + m) are granted, besides what is given back, and one request
+//     more: a request larger than a whole bucket goes when the bucket is full, or it would wait
+//     forever;
+//   usage beyond what was granted is missing afterwards;
 //   time that goes backwards gives nothing and takes nothing.
 #pragma once
 
@@ -26,30 +26,30 @@ class RateLimiter {
  public:
   RateLimiter(const KeyLimits& limits, TimePoint now);
 
-  // The key's limits are others from now on. What was used stays used.
+  // Changes the limits. What was used stays used.
   void set_limits(const KeyLimits& limits, TimePoint now);
 
-  // Before the body is read. Nothing: a request may come in, and counts as one and as in flight
-  // until leave(). Else 429 with code rate_limit_exceeded, which limit it was and retry_after_ms.
+  // Before the body is read. Nullopt: the request is accepted, and counts as a request and as in
+  // flight until leave(). Else 429, rate_limit_exceeded, which names the limit and retry_after_ms.
   std::optional<llm::Failure> enter(TimePoint now);
 
-  // Once it is known what it will cost about. A failure, as enter's, takes nothing.
+  // Takes the tokens that the request is expected to use. A failure, as enter's, takes nothing.
   std::optional<llm::Failure> take_tokens(TimePoint now, int64_t expected);
 
-  // The same for what can wait: nothing to wait, and they are taken; or how long until there are
-  // enough. Half of a minute's worth stays for those who cannot wait.
+  // The same for a request that can wait, which leaves half a minute's tokens to the others. Zero:
+  // the tokens are taken; else how long it takes until there are enough.
   Duration take_spare_tokens(TimePoint now, int64_t expected);
 
-  // It used so many of those it took.
+  // The request took `expected` tokens and used `used`.
   void settle_tokens(TimePoint now, int64_t expected, int64_t used);
 
-  // It was refused after all, and does not count as a request.
+  // The request was rejected after all, and does not count.
   void forget_request(TimePoint now);
 
   void leave();
 
-  // x-ratelimit-limit-requests, -remaining-requests, -reset-requests, the same for tokens; those of
-  // limits that there are.
+  // Adds x-ratelimit-limit-requests, -remaining-requests, -reset-requests, and the same for tokens,
+  // for the limits that the key has.
   void add_headers(TimePoint now, http::Headers& headers) const;
 
   int64_t in_flight() const { return in_flight_; }
@@ -71,7 +71,7 @@ class RateLimiter {
   int64_t in_flight_ = 0;
 };
 
-// A time as x-ratelimit-reset-* have it: "0s", "17ms", "8.64s", "6m0s", "1h2m3s". Rounded up.
+// A duration as in x-ratelimit-reset-*: "0s", "17ms", "8.64s", "6m0s", "1h2m3s". Rounded up.
 std::string reset_text(Duration duration);
 
 }  // namespace windrow::api

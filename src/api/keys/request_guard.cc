@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kUnanswered = 500;
 
-// Neither says anything of the keys there are, nor repeats what was sent.
+// Neither message says anything about existing keys, or repeats what was sent.
 llm::Failure no_key() {
   return {.status = 401,
           .code = "invalid_api_key",
@@ -32,7 +32,7 @@ llm::Failure wrong_key() {
               "makes keys with `windrow keys add`"};
 }
 
-// Returns the place in the ring of the key that these headers present, or why there is none.
+// The index in the ring of the key in these headers, or why there is none.
 std::variant<size_t, llm::Failure> holder(const KeyRing& keys, const http::Headers& headers) {
   const std::string_view presented = presented_key(headers);
   if (presented.empty()) return no_key();
@@ -45,32 +45,32 @@ constexpr int kTooLarge = 413;
 constexpr std::string_view kUploads = "/v1/files";
 constexpr std::string_view kVersionTwice = "/v1/v1/";
 
-// Such a path is asked by a client that adds /v1 to a base URL that has it, or has it twice.
+// The message for a path that begins with /v1/v1/: the client adds /v1 to a base URL that has it.
 std::string doubled_base(const http::Refusal& refusal, Dialect dialect) {
   constexpr size_t kHostMax = 255;
   const std::string host =
       utf8_repair(refusal.headers.get("Host").value_or("HOST").substr(0, kHostMax));
   if (dialect == Dialect::kMessages) {
     return fmt::format(
-        "{}: this client adds /v1 to its base URL, which has it already; give it "
-        "one without, such as http://{}",
+        "{}: this client adds /v1 to its base URL, which has it already; use a base URL "
+        "without it, such as http://{}",
         refusal.message, host);
   }
   return fmt::format(
-      "{}: the client's base URL has /v1 twice, or the client adds it; give it one "
-      "that has it once less, such as http://{}/v1",
+      "{}: the client's base URL has /v1 twice, or the client adds it; use one with a "
+      "single /v1, such as http://{}/v1",
       refusal.message, host);
 }
 
 }  // namespace
 
-RequestContext::RequestContext(RequestGuard& front, std::unique_ptr<Open> open)
-    : front_(&front), open_(std::move(open)) {}
+RequestContext::RequestContext(RequestGuard& guard, std::unique_ptr<Open> open)
+    : guard_(&guard), open_(std::move(open)) {}
 
 RequestContext::RequestContext(RequestContext&& other) noexcept = default;
 
 RequestContext::~RequestContext() {
-  if (open_) front_->ended(*open_);
+  if (open_) guard_->ended(*open_);
 }
 
 void RequestContext::take_id(const http::Headers& headers) {
@@ -86,12 +86,12 @@ void RequestContext::take_id(const http::Headers& headers) {
 }
 
 bool RequestContext::logs_answers() const {
-  return front_->options_.log_prompts;
+  return guard_->options_.log_prompts;
 }
 
 std::optional<llm::Failure> RequestContext::take_tokens(int64_t expected) {
   if (!open_->counted) return std::nullopt;
-  auto failure = front_->accounts_->take_tokens(*open_->key, front_->clock_.now(), expected);
+  auto failure = guard_->accounts_->take_tokens(*open_->key, guard_->clock_.now(), expected);
   if (!failure) open_->tokens_taken = expected;
   return failure;
 }
@@ -103,19 +103,19 @@ void RequestContext::add_headers(http::Headers& headers) const {
     headers.set("request-id", open_->record.id);
   for (const http::Headers::Field field : open_->cors)
     headers.add(field.name, field.value);
-  if (open_->key) front_->accounts_->add_headers(*open_->key, front_->clock_.now(), headers);
+  if (open_->key) guard_->accounts_->add_headers(*open_->key, guard_->clock_.now(), headers);
 }
 
-void send_reply(RequestContext admitted, http::ServerReply reply, std::string code,
+void send_reply(RequestContext context, http::ServerReply reply, std::string code,
                 http::Exchange exchange) {
-  admitted.record().status = reply.status;
-  admitted.record().code = std::move(code);
-  admitted.add_headers(reply.headers);
+  context.record().status = reply.status;
+  context.record().code = std::move(code);
+  context.add_headers(reply.headers);
   exchange.send(std::move(reply));
 }
 
 RequestGuard::RequestGuard(const Clock& clock, std::shared_ptr<KeyAccounts> accounts,
-                           ServeMetrics& metrics, FrontOptions options)
+                           ServeMetrics& metrics, GuardOptions options)
     : clock_(clock),
       accounts_(std::move(accounts)),
       metrics_(metrics),
@@ -124,7 +124,7 @@ RequestGuard::RequestGuard(const Clock& clock, std::shared_ptr<KeyAccounts> acco
 RequestGuard::~RequestGuard() = default;
 
 std::string RequestGuard::next_id() {
-  // Of one server no two are alike: each number is mixed into another.
+  // Mixing distinct numbers gives distinct ids.
   return "req_" + to_hex(Random(options_.id_seed + requests_.fetch_add(1)).next());
 }
 
@@ -194,7 +194,7 @@ http::ServerReply RequestGuard::refuse(const http::Refusal& refusal) {
   if (refusal.handled) {
     http::ServerReply reply = error_reply(refusal.status, message, dialect);
     options_.cors.add_headers(refusal.headers, reply.headers);
-    return reply;  // who gave it up has a RequestContext
+    return reply;  // its handler has the RequestContext
   }
   constexpr size_t kShownMax = 256;
   auto open = std::make_unique<RequestContext::Open>();
@@ -232,7 +232,7 @@ void RequestGuard::ended(RequestContext::Open& open) {
   const TimePoint now = clock_.now();
   if (open.counted) {
     int64_t used = int64_t{record.usage.prompt_tokens} + record.usage.completion_tokens;
-    // Who leaves after the last token they want has had them all the same.
+    // A client that disconnects after the last token it wants has used the tokens all the same.
     if (record.cut_off) used = std::max(used, open.tokens_taken);
     accounts_->leave(*open.key, now, open.tokens_taken, used);
   }

@@ -37,7 +37,7 @@ class FrontTest : public ::testing::Test {
     keys_ = std::make_shared<KeyRingHolder>(*KeyRing::parse(file, "keys"));
   }
 
-  void make(FrontOptions options = {}) {
+  void make(GuardOptions options = {}) {
     options.log = [this](std::string line) { log_.push_back(std::move(line)); };
     front_.emplace(clock_, std::make_shared<KeyAccounts>(clock_, keys_), metrics_,
                    std::move(options));
@@ -279,7 +279,7 @@ TEST_F(FrontTest, PagesThatMayAreTold) {
 
 TEST_F(FrontTest, ManyThreadsEndTheirRequests) {
   demand(line_of("alice", "a", "in-flight=64 tpm=1000000000"));
-  front_.emplace(clock_, std::make_shared<KeyAccounts>(clock_, keys_), metrics_, FrontOptions{});
+  front_.emplace(clock_, std::make_shared<KeyAccounts>(clock_, keys_), metrics_, GuardOptions{});
   std::vector<std::thread> threads;
   threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
@@ -325,7 +325,7 @@ TEST_F(FrontTest, WhoLeavesInTheMiddleHasUsedWhatWasTaken) {
 }
 
 TEST_F(FrontTest, WhatNobodyTakesIsLoggedAndCounted) {
-  FrontOptions options;
+  GuardOptions options;
   options.cors = *CorsPolicy::make({"https://a.example"});
   make(options);
   const http::Headers headers({{"Origin", "https://a.example"}});

@@ -1,11 +1,17 @@
-// The description of the server for programs: an OpenAPI 3.1 document. Paths and replies are data,
-// openapi.json and components.json beside this file; the schemas of request bodies are added from
-// the tables that the parsers read (body_schemas.h). Pure.
+// The OpenAPI 3.1 description of the server. Pure. Paths and replies are data: openapi.json and
+// components.json beside this file. The schemas of request bodies are made of the tables that the
+// parsers read (llm/request_json.h, wire/translation.h), of the fields that the server itself takes
+// out of a body (envelope.h), and of request_fields.json, which has the values of each field.
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "api/wire/dialect.h"
+#include "llm/request_json.h"
 
 namespace windrow::api {
 
@@ -14,10 +20,31 @@ struct DescribedRoute {
   std::string path;    // "/v1/models/{model}"
 };
 
-// Every route of openapi.json, in its order. A test compares them with the routes of the server.
+// The routes of openapi.json, in its order. A test compares them with the routes of the server.
 std::vector<DescribedRoute> described_routes();
 
-// Returns the document. Without `demands_keys` it names no security scheme as required.
+// The document. It demands a security scheme only with `demands_keys`.
 boost::json::object openapi_document(std::string_view version, bool demands_keys);
+
+// A field that the server takes out of a body before the rest is parsed. The first one of a name
+// and endpoint counts.
+struct ServerField {
+  std::string_view name;
+  llm::EndpointSet endpoints;
+  llm::FieldUse use = llm::FieldUse::kHonoured;
+  std::string_view schema;       // as JSON
+  std::string_view description;  // kRefused: why, and the values that are accepted all the same
+};
+std::span<const ServerField> server_fields();
+
+// The schema of an endpoint's body. Every field of the table is a property; the description of a
+// refused one says why.
+boost::json::object body_schema(llm::Endpoint endpoint);
+
+// The schema of a body in another dialect, /v1/messages for example.
+boost::json::object body_schema(Dialect dialect);
+
+// All schemas, by their names under components/schemas: "ChatCompletionRequest".
+boost::json::object body_schemas();
 
 }  // namespace windrow::api

@@ -16,10 +16,8 @@
 #include <utility>
 
 #include "api/calls/envelope.h"
-#include "api/openapi/body_schemas.h"
 #include "api/pages/response_pages.h"
 #include "api/storage/response_store.h"
-#include "api/storage/stored_response.h"
 #include "api/testing/server_rig.h"
 #include "llm/request_json.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "api/calls/priority_text.h"
+#include "api/calls/envelope.h"
 #include "base/utf8.h"
 #include "llm/request_json.h"
 

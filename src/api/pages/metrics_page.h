@@ -1,4 +1,4 @@
-// The page of /metrics: Prometheus' text format 0.0.4. Pure.
+// The page /metrics, in Prometheus' text format 0.0.4. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace windrow::api {
 
 constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// What computes behind the catalogue, read when somebody asks for the page.
+// The state of one backend, read when the page is made.
 struct ModelReading {
   std::string name;
   llm::BackendStats stats;
   dispatch::QueueReading queue;
   dispatch::DispatchCounts dispatch;
-  std::optional<llm::ModelStatus> residence = {};  // of one here that comes and goes
+  std::optional<llm::ModelStatus> residence = {};  // if it is loaded and unloaded
   std::vector<llm::UpstreamStatus> upstreams = {};
 };
 
@@ -37,12 +37,12 @@ struct StorageReading {
   batches::FileTotals files;
 };
 
-// What the page shows beside the counters.
+// The gauges of the page.
 struct PageReadings {
   std::string version;
   ServeState state = ServeState::kLoading;
   int64_t connections = 0;
-  int64_t requests_arriving = 0;  // of which not everything has come
+  int64_t requests_arriving = 0;  // not complete yet
   int64_t calls_live = 0;         // LiveRequests
   std::vector<KeyReading> keys;
   int64_t bytes_inside = 0;
@@ -55,7 +55,7 @@ struct PageReadings {
   int64_t responses_kept = 0;  // ResponseStore
   int64_t responses_kept_bytes = 0;
   std::vector<ModelReading> models;
-  StorageReading storage = {};  // zeros where there is none
+  StorageReading storage = {};  // zeros without --data-dir
 };
 
 std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings);

@@ -68,10 +68,10 @@ class Guest final : public llm::ModelResidency {
 
 std::shared_ptr<Guest> add_guest(ServerRig& rig) {
   auto guest = std::make_shared<Guest>();
-  rig.catalogue.add({.name = "guest",
-                     .dispatcher = &rig.dispatcher,
-                     .endpoints = testing::kAllEndpoints,
-                     .residence = guest});
+  rig.registry.add({.name = "guest",
+                    .dispatcher = &rig.dispatcher,
+                    .endpoints = testing::kAllEndpoints,
+                    .residence = guest});
   return guest;
 }
 

@@ -12,7 +12,6 @@
 
 #include "api/openapi/openapi.h"
 #include "api/pages/models_page.h"
-#include "api/pages/ollama_pages.h"
 #include "api/pages/response_pages.h"
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
@@ -54,7 +53,7 @@ http::ServerReply Pages::ready(const Asked& asked, const RequestContext&) const 
   if (asked.query.starts_with(kModel))
     return ready_model(decode_part(asked.query.substr(kModel.size())));
   boost::json::array away;
-  for (const ServedModel& model : sources_.catalogue.list()) {
+  for (const ServedModel& model : sources_.registry.list()) {
     if (sources_.gate.refusal_of(model)) away.emplace_back(model.name);
   }
   boost::json::object body{{"status", "ready"}};
@@ -63,7 +62,7 @@ http::ServerReply Pages::ready(const Asked& asked, const RequestContext&) const 
 }
 
 http::ServerReply Pages::ready_model(std::string_view name) const {
-  const ServedModel* model = sources_.catalogue.find(name);
+  const ServedModel* model = sources_.registry.find(name);
   if (model == nullptr) return error_reply(no_model(name));
   if (const auto failure = sources_.gate.refusal_of(*model)) return error_reply(*failure);
   if (model->residence) {
@@ -74,14 +73,14 @@ http::ServerReply Pages::ready_model(std::string_view name) const {
 }
 
 http::ServerReply Pages::models(const Asked&, const RequestContext&) const {
-  if (sources_.catalogue.state() == ServeState::kLoading) return error_reply(loading());
-  return {.body = models_page(sources_.catalogue.list())};
+  if (sources_.registry.state() == ServeState::kLoading) return error_reply(loading());
+  return {.body = models_page(sources_.registry.list())};
 }
 
 http::ServerReply Pages::model(const Asked& asked, const RequestContext&) const {
-  if (sources_.catalogue.state() == ServeState::kLoading) return error_reply(loading());
+  if (sources_.registry.state() == ServeState::kLoading) return error_reply(loading());
   const std::string name = name_in_path(asked);
-  if (auto page = model_page(sources_.catalogue.list(), name)) return {.body = *std::move(page)};
+  if (auto page = model_page(sources_.registry.list(), name)) return {.body = *std::move(page)};
   return error_reply(no_model(name));
 }
 
@@ -97,7 +96,7 @@ http::ServerReply Pages::order(const Asked& asked, const RequestContext& by,
                                ModelOrder order) const {
   if (const ServeState now = sources_.gate.state(); now != ServeState::kReady)
     return error_reply(now == ServeState::kLoading ? loading() : stopping());
-  const auto ordered = give_order(sources_.catalogue, name_in_path(asked), order, by.sees_all());
+  const auto ordered = give_order(sources_.registry, name_in_path(asked), order, by.sees_all());
   if (const auto* failure = std::get_if<llm::Failure>(&ordered)) return error_reply(*failure);
   return {.body = model_page(std::get<ServedModel>(ordered))};
 }
@@ -112,7 +111,7 @@ std::vector<KeyReading> Pages::keys_shown_to(const RequestContext& admitted) con
   for (KeyReading& key : keys)
     by_tenant[dispatch::tenant_id(key.name)] = &key;
   std::set<const dispatch::Dispatcher*> seen;
-  for (const ServedModel& model : sources_.catalogue.list()) {
+  for (const ServedModel& model : sources_.registry.list()) {
     if (by_tenant.empty() || !seen.insert(model.dispatcher).second) continue;
     for (const dispatch::TenantReading& tenant : model.dispatcher->tenants()) {
       const auto found = by_tenant.find(tenant.tenant);
@@ -173,19 +172,19 @@ http::ServerReply Pages::openapi(const Asked&, const RequestContext&) const {
 }
 
 http::ServerReply Pages::ollama_tags(const Asked&, const RequestContext&) const {
-  if (sources_.catalogue.state() == ServeState::kLoading)
+  if (sources_.registry.state() == ServeState::kLoading)
     return error_reply(loading(), Dialect::kOllamaChat);
-  return {.body = windrow::api::ollama_tags(sources_.catalogue.list())};
+  return {.body = windrow::api::ollama_tags(sources_.registry.list())};
 }
 
 http::ServerReply Pages::ollama_ps(const Asked&, const RequestContext&) const {
-  return {.body = windrow::api::ollama_ps(sources_.catalogue.list())};
+  return {.body = windrow::api::ollama_ps(sources_.registry.list())};
 }
 
 http::ServerReply Pages::ollama_show(const Asked& asked, const RequestContext&) const {
-  if (sources_.catalogue.state() == ServeState::kLoading)
+  if (sources_.registry.state() == ServeState::kLoading)
     return error_reply(loading(), Dialect::kOllamaChat);
-  auto shown = windrow::api::ollama_show(sources_.catalogue, asked.body);
+  auto shown = windrow::api::ollama_show(sources_.registry, asked.body);
   if (const auto* failure = std::get_if<llm::Failure>(&shown))
     return error_reply(*failure, Dialect::kOllamaChat);
   return {.body = std::move(std::get<std::string>(shown))};

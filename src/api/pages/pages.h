@@ -1,6 +1,6 @@
-// Pages: what is shown of the server, and the orders to it: how it is, its models, its counters,
-// what runs in it, what it can be asked. Each member answers one path, from what stands around it
-// at that moment; nothing here changes but by an admin's order and when a response is deleted.
+// Pages: the endpoints that show the server and control it: health, models, metrics, live requests,
+// stored responses, the OpenAPI document. Each method answers one path from the current state. Only
+// an admin's orders and deleting a response change anything.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "api/calls/body_memory_budget.h"
-#include "api/calls/call_gate.h"
+#include "api/calls/admission.h"
 #include "api/calls/live_requests.h"
+#include "api/calls/model_orders.h"
 #include "api/calls/model_registry.h"
 #include "api/keys/key_accounts.h"
 #include "api/keys/request_guard.h"
 #include "api/pages/metrics_page.h"
-#include "api/pages/model_control.h"
 #include "api/pages/serve_metrics.h"
 #include "api/storage/response_store.h"
 #include "base/clock.h"
@@ -25,18 +24,18 @@
 
 namespace windrow::api {
 
-// What the port says of itself.
+// The state of the HTTP server.
 struct PortReading {
   int64_t connections = 0;
-  int64_t arriving = 0;              // requests of which not everything has come
-  int64_t unsent_bytes = 0;          // of answers that clients have not taken
-  int64_t slow_readers_dropped = 0;  // clients that took nothing while others needed the room
+  int64_t arriving = 0;              // requests that are not complete yet
+  int64_t unsent_bytes = 0;          // of answers that clients have not read
+  int64_t slow_readers_dropped = 0;  // clients disconnected because they read nothing
 };
 
-// What pages show. All of it outlives them; functions may be empty where that is said.
+// What the pages show. All of it outlives them.
 struct PageSources {
   const Clock& clock;
-  const ModelRegistry& catalogue;
+  const ModelRegistry& registry;
   const CallGate& gate;
   const KeyAccounts& accounts;
   const ServeMetrics& metrics;
@@ -45,16 +44,16 @@ struct PageSources {
   const llm::AnswerRoom& answer_room;
   ResponseStore& responses;
   std::function<PortReading()> port;
-  std::function<std::vector<ModelReading>()> models;  // may be empty: there are none
-  std::function<StorageReading()> storage;            // likewise
+  std::function<std::vector<ModelReading>()> models;  // may be empty
+  std::function<StorageReading()> storage;            // may be empty
 };
 
 struct PageOptions {
   std::string version;
-  bool open_metrics = false;  // /metrics shows everything to everybody
+  bool open_metrics = false;  // /metrics shows all keys to every client
 };
 
-// On the loop's thread. `asked` and `by` are good until a page returns.
+// On the loop's thread; no method blocks. Errors are replies, too.
 class Pages {
  public:
   Pages(PageSources sources, PageOptions options);
@@ -74,7 +73,7 @@ class Pages {
   http::ServerReply compacted_response(const Asked& asked, const RequestContext& by) const;
   http::ServerReply openapi(const Asked& asked, const RequestContext& by) const;
 
-  // Of Ollama's API.
+  // Ollama's API:
   http::ServerReply ollama_tags(const Asked& asked, const RequestContext& by) const;
   http::ServerReply ollama_ps(const Asked& asked, const RequestContext& by) const;
   http::ServerReply ollama_show(const Asked& asked, const RequestContext& by) const;
@@ -87,7 +86,7 @@ class Pages {
 
   const PageSources sources_;
   const PageOptions options_;
-  const std::string description_;  // of openapi()
+  const std::string description_;  // the page of openapi()
 };
 
 }  // namespace windrow::api

@@ -78,9 +78,9 @@ class PagesTest : public ::testing::Test {
 
   void make(std::shared_ptr<const KeyRingHolder> keys = nullptr) {
     accounts_ = std::make_shared<KeyAccounts>(clock_, std::move(keys));
-    front_.emplace(clock_, accounts_, metrics_, FrontOptions{});
+    front_.emplace(clock_, accounts_, metrics_, GuardOptions{});
     pages_.emplace(PageSources{.clock = clock_,
-                               .catalogue = catalogue_,
+                               .registry = registry_,
                                .gate = gate_,
                                .accounts = *accounts_,
                                .metrics = metrics_,
@@ -96,9 +96,9 @@ class PagesTest : public ::testing::Test {
   testing::TalkingBackend backend_;
   dispatch::Dispatcher dispatcher_{backend_, {}};
   std::shared_ptr<Failing> residence_ = std::make_shared<Failing>();
-  ModelRegistry catalogue_;
+  ModelRegistry registry_;
   std::set<uint64_t> away_;
-  CallGate gate_{catalogue_, [this](uint64_t upstreams) { return away_.contains(upstreams); }};
+  CallGate gate_{registry_, [this](uint64_t upstreams) { return away_.contains(upstreams); }};
   ServeMetrics metrics_;
   LiveRequests live_;
   BodyMemoryBudget admission_{1000};
@@ -114,9 +114,9 @@ TEST_F(PagesTest, ReadySaysOfEachModelWhetherItCanBeAsked) {
   make();
   EXPECT_EQ(show(&Pages::health).status, 200);
   EXPECT_EQ(show(&Pages::ready).status, 503);
-  catalogue_.add({.name = "here", .dispatcher = &dispatcher_, .residence = residence_});
-  catalogue_.add({.name = "org/there", .dispatcher = &dispatcher_, .upstreams = 7});
-  catalogue_.set_state(ServeState::kReady);
+  registry_.add({.name = "here", .dispatcher = &dispatcher_, .residence = residence_});
+  registry_.add({.name = "org/there", .dispatcher = &dispatcher_, .upstreams = 7});
+  registry_.set_state(ServeState::kReady);
   EXPECT_EQ(show(&Pages::ready).body, R"({"status":"ready"})");
   away_ = {7};
   EXPECT_EQ(json::parse(show(&Pages::ready).body),
@@ -139,10 +139,10 @@ TEST_F(PagesTest, ReadySaysOfEachModelWhetherItCanBeAsked) {
 
 TEST_F(PagesTest, OrdersAreForAdminsAndForAServerThatIsReady) {
   make(two_keys());
-  catalogue_.add({.name = "here", .dispatcher = &dispatcher_, .residence = residence_});
+  registry_.add({.name = "here", .dispatcher = &dispatcher_, .residence = residence_});
   const Asked by_admin{.query = {}, .part = "here", .key = "admin"};
   EXPECT_EQ(show(&Pages::load, by_admin).status, 503);
-  catalogue_.set_state(ServeState::kReady);
+  registry_.set_state(ServeState::kReady);
   EXPECT_EQ(show(&Pages::load, {.query = {}, .part = "here", .key = "user"}).status, 403);
   EXPECT_EQ(residence_->loads, 0);
   EXPECT_EQ(show(&Pages::load, by_admin).status, 200);
@@ -167,7 +167,7 @@ TEST_F(PagesTest, MetricsSayWhatIsKeptOfResponses) {
 
 TEST_F(PagesTest, KeysSeeWhatIsTheirs) {
   make(two_keys());
-  catalogue_.set_state(ServeState::kReady);
+  registry_.set_state(ServeState::kReady);
   access_ = Access::kCall;  // both have asked
   for (const char* key : {"admin", "user"})
     show(&Pages::models, {.query = {}, .part = {}, .key = key});

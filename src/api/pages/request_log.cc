@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/calls/priority_text.h"
+#include "api/calls/envelope.h"
 #include "base/utf8.h"
 
 namespace windrow::api {

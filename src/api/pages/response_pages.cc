@@ -12,8 +12,7 @@
 #include <utility>
 #include <variant>
 
-#include "api/pages/list_page.h"
-#include "api/pages/query.h"
+#include "api/pages/listing.h"
 #include "api/wire/error_reply.h"
 #include "llm/field_values.h"
 

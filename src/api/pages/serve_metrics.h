@@ -1,5 +1,5 @@
-// ServeMetrics: what the server counts itself. Counters and histograms only go up; readings of the
-// moment are put beside them when the page is made (metrics_page.h).
+// ServeMetrics: what the server counts itself, for /metrics. Counters and histograms only grow;
+// gauges are read when the page is made (metrics_page.h).
 #pragma once
 
 #include <array>
@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/pages/histogram.h"
 #include "api/pages/request_log.h"
 #include "base/clock.h"
 #include "dispatch/work_item.h"
@@ -22,10 +21,33 @@
 
 namespace windrow::api {
 
+// Counts of values up to fixed bounds, as in Prometheus. Thread-safe without a lock: a reading may
+// lack the newest values.
+class Histogram {
+ public:
+  // `bounds` are in ascending order; a value equal to a bound counts below it.
+  explicit Histogram(std::vector<double> bounds);
+
+  // Negative values count as 0, so that the sum only rises.
+  void add(double value);
+
+  struct Reading {
+    std::vector<double> bounds;
+    std::vector<int64_t> counts;  // cumulative, one for each bound, then the total
+    double sum = 0;
+  };
+  Reading read() const;
+
+ private:
+  const std::vector<double> bounds_;
+  std::unique_ptr<std::atomic<int64_t>[]> counts_;  // of each interval
+  std::atomic<double> sum_ = 0;
+};
+
 // By dispatch::Priority.
 constexpr size_t kPriorities = 3;
 
-// Thread-safe. Its steps() outlive it.
+// Thread-safe. The observers that steps() returns may outlive it.
 class ServeMetrics {
  public:
   ServeMetrics();
@@ -33,15 +55,16 @@ class ServeMetrics {
   ServeMetrics(const ServeMetrics&) = delete;
   ServeMetrics& operator=(const ServeMetrics&) = delete;
 
-  // A request is over; the front tells (front.h).
+  // A request has ended; RequestGuard reports each one.
   void ended(const RequestRecord& record, Duration duration);
 
-  void token_gap(dispatch::Priority priority, Duration gap);  // between two tokens of one stream
+  // The time between two tokens of a stream.
+  void token_gap(dispatch::Priority priority, Duration gap);
 
-  // Counts what passes of this model do; for the engine's options. Any thread.
+  // An observer for the engine's options that counts the forward passes of this model. Any thread.
   llm::StepObserver steps(std::string model);
 
-  // What passes of one kind did, for one reason each.
+  // The forward passes of one model and kind.
   struct StepSeries {
     std::string model;
     llm::StepKind kind = llm::StepKind::kGenerate;
@@ -71,9 +94,9 @@ class ServeMetrics {
 
   struct Reading {
     std::vector<CallSeries> calls;
-    std::vector<std::pair<std::string, int64_t>> errors;  // by code, of all requests
+    std::vector<std::pair<std::string, int64_t>> errors;  // of all requests, by code
     std::vector<TokenSeries> tokens;                      // of calls that ended
-    int64_t others = 0;                                   // requests that were no calls
+    int64_t others = 0;                                   // requests other than calls
     int64_t clients_left = 0;
     std::array<Histogram::Reading, kPriorities> queue_s;
     std::array<Histogram::Reading, kPriorities> ttft_s;

@@ -1,13 +1,12 @@
-// ResponseStore: recent answers of /v1/responses with their input, in memory of a bounded size, so
-// that later requests can continue them (previous_response_id), refer to their items and fetch
-// them.
+// ResponseStore: recent answers of /v1/responses with their input, in bounded memory, so that later
+// requests can continue them (previous_response_id), refer to their items and fetch them.
 //
-// Each key sees its own responses alone. When all of them together are more than the store may
-// have, the key that takes most gives up those it used longest ago: a key that takes less than its
-// equal share loses nothing to others.
+// Each key sees its own responses only. When the store is full, the key that uses most memory loses
+// its least recently used responses: a key below its equal share loses nothing to others.
 //
-// Using a response uses those that it continues, and these count as used later than it is: so the
-// end of a conversation is evicted before its beginning, and what is there can be continued.
+// Using a response also uses those that it continues, which then count as used more recently. So
+// the end of a conversation is evicted before its beginning, and whatever is stored can be
+// continued.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -23,43 +22,63 @@
 #include <variant>
 #include <vector>
 
-#include "api/storage/stored_response.h"
-#include "api/wire/earlier_items.h"
+#include "api/wire/translation.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
 
+// The items of one request's own input, without those of earlier turns.
+struct StoredItems {
+  std::string text = "[]";       // a JSON array
+  std::vector<std::string> ids;  // of the items
+};
+
+// All texts are made where bodies are read and answers are written, so that storing only moves
+// them.
+struct StoredResponse {
+  std::string id;           // "resp_..."
+  std::string body;         // the reply: a JSON object with "output"
+  std::string previous_id;  // the response that it continues; empty: none
+  StoredItems input;
+  std::vector<std::string> output_ids;  // of the items of `body`
+};
+
+// `items` are objects with a type. Items without an id get one, by which they can be referred to.
+StoredItems stored_items(std::string_view response_id, boost::json::array items);
+
 // Thread-safe. `key` is the name of an API key; empty where the server demands none.
 class ResponseStore {
  public:
-  // 0: nothing is kept.
+  // 0: nothing is stored.
   explicit ResponseStore(size_t bytes_max) : bytes_max_(bytes_max) {}
 
   size_t bytes_max() const { return bytes_max_; }
 
-  // What all keys keep together.
+  // Of all keys together.
   size_t bytes() const;
   size_t count() const;
 
-  // One that is larger than the whole store is not kept. Reads no text: it may be called on the
-  // loop's thread.
+  // A response that is larger than the whole store is dropped. Fast enough for the loop's thread.
   void keep(std::string_view key, StoredResponse response);
 
-  // False: there is none.
+  // False if there is none.
   bool erase(std::string_view key, std::string_view id);
 
-  // All of the following count as a use. Its body as it was answered:
+  // The following methods count as a use. They fail with 404 if a response, or one that it
+  // continues, is not stored.
+
+  // The reply as it was sent.
   std::variant<std::string, llm::Failure> body(std::string_view key, std::string_view id);
 
-  // The items that it was made from, those of the turns before it included, oldest first.
+  // The input items, earlier turns included, oldest first.
   std::variant<boost::json::array, llm::Failure> input_items(std::string_view key,
                                                              std::string_view id);
 
-  // The same and its own output, for a request that continues it.
+  // The input items and the response's own output, for a request that continues it.
   std::variant<boost::json::array, llm::Failure> conversation(std::string_view key,
                                                               std::string_view id);
 
-  // The newest where several have this id.
+  // An item by its id; the newest one if several have it.
   std::variant<boost::json::value, llm::Failure> item(std::string_view key, std::string_view id);
 
   // The error for an id that names no response.
@@ -78,7 +97,7 @@ class ResponseStore {
 
   // What one key keeps.
   struct Shelf {
-    std::list<Kept> by_use;  // the one that was used longest ago first
+    std::list<Kept> by_use;  // least recently used first
     std::map<std::string, Place, std::less<>> by_id;
     std::multimap<std::string, Place, std::less<>> by_item;
     size_t bytes = 0;
@@ -103,7 +122,8 @@ class ResponseStore {
   size_t count_ = 0;
 };
 
-// What one key keeps, for the translation of one body. It adds up what it hands out.
+// The stored responses of one key, for the translation of one body. It adds up the size of what it
+// returns.
 class KeyedResponses final : public EarlierItems {
  public:
   // `store` outlives it.
@@ -114,7 +134,7 @@ class KeyedResponses final : public EarlierItems {
       std::string_view response_id) const override;
   std::variant<boost::json::value, llm::Failure> item(std::string_view id) const override;
 
-  // Of the values that were handed out, in memory.
+  // The memory of all values that were returned.
   size_t bytes() const { return bytes_; }
 
  private:

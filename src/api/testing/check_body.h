@@ -16,7 +16,7 @@
 namespace windrow::api::testing {
 
 inline const ModelRegistry& catalogue_of_both_kinds() {
-  static const ModelRegistry& catalogue = [&]() -> ModelRegistry& {
+  static const ModelRegistry& registry = [&]() -> ModelRegistry& {
     static ModelRegistry both;
     const llm::EndpointSet all = {llm::Endpoint::kChatCompletions, llm::Endpoint::kCompletions,
                                   llm::Endpoint::kEmbeddings, llm::Endpoint::kRerank};
@@ -24,7 +24,7 @@ inline const ModelRegistry& catalogue_of_both_kinds() {
     both.add({.name = "far", .endpoints = all, .raw = true});
     return both;
   }();
-  return catalogue;
+  return registry;
 }
 
 constexpr uint8_t kBodyKinds = 11;

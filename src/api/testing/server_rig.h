@@ -74,18 +74,18 @@ class ServerRig {
  public:
   explicit ServerRig(ApiOptions options = {}, dispatch::DispatchOptions dispatch = {})
       : dispatcher(backend, std::move(dispatch)) {
-    server = *ApiServer::open(loop, clock, catalogue, std::move(options));
+    server = *ApiServer::open(loop, clock, registry, std::move(options));
   }
 
   // One model, "m", that answers any name unless told otherwise.
   void load(bool any = true, bool raw = false) {
-    catalogue.add({.name = "m",
-                   .dispatcher = &dispatcher,
-                   .endpoints = kAllEndpoints,
-                   .raw = raw,
-                   .created_unix_s = 5},
-                  any);
-    catalogue.set_state(ServeState::kReady);
+    registry.add({.name = "m",
+                  .dispatcher = &dispatcher,
+                  .endpoints = kAllEndpoints,
+                  .raw = raw,
+                  .created_unix_s = 5},
+                 any);
+    registry.set_state(ServeState::kReady);
   }
 
   Reply ask(std::string_view request) {
@@ -98,7 +98,7 @@ class ServerRig {
   http::Loop loop{clock};
   TalkingBackend backend;
   dispatch::Dispatcher dispatcher;
-  ModelRegistry catalogue;
+  ModelRegistry registry;
   std::unique_ptr<ApiServer> server;
 };
 

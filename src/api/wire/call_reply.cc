@@ -11,11 +11,8 @@
 #include <vector>
 
 #include "api/wire/messages_reply.h"
-#include "api/wire/messages_stream.h"
 #include "api/wire/ollama_reply.h"
-#include "api/wire/ollama_stream.h"
 #include "api/wire/responses_reply.h"
-#include "api/wire/responses_stream.h"
 #include "base/text_encoding.h"
 #include "json/depth.h"
 #include "json/writer.h"
@@ -68,26 +65,14 @@ std::string tei_body(const std::vector<llm::RankedDocument>& ranking, bool raw_s
   return text + ']';
 }
 
-ChatFacts chat_facts(const ReplyFacts& facts) {
-  return {.id = facts.id,
-          .request_id = facts.request_id,
-          .model = facts.model,
-          .created_unix_s = facts.created_unix_s,
-          .service_tier = facts.service_tier,
-          .logprobs = facts.logprobs,
-          .clock = facts.clock,
-          .arrived_at = facts.arrived_at,
-          .echo = facts.echo};
-}
-
 }  // namespace
 
 std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
   if (const std::optional<llm::Answer> whole = llm::as_whole(answer))
     return reply_body(facts, *whole);
-  if (facts.dialect == Dialect::kResponses) return response_of(chat_facts(facts), answer);
-  if (facts.dialect == Dialect::kMessages) return message_of(chat_facts(facts), answer);
-  if (is_ollama(facts.dialect)) return ollama_reply(facts.dialect, chat_facts(facts), answer);
+  if (facts.dialect == Dialect::kResponses) return response_of(facts, answer);
+  if (facts.dialect == Dialect::kMessages) return message_of(facts, answer);
+  if (is_ollama(facts.dialect)) return ollama_reply(facts.dialect, facts, answer);
   if (facts.tei) {
     return answer.raw.empty() ? tei_body(answer.ranking, facts.raw_scores)
                               : tei_body(ranking_in(answer.raw), facts.raw_scores);
@@ -135,11 +120,9 @@ std::string header_list(std::span<const std::string> names) {
 }
 
 std::unique_ptr<AnswerStream> stream_in_dialect(const ReplyFacts& facts, KeepResponse keep) {
-  if (facts.dialect == Dialect::kMessages)
-    return std::make_unique<MessagesStream>(chat_facts(facts));
-  if (is_ollama(facts.dialect))
-    return std::make_unique<OllamaStream>(facts.dialect, chat_facts(facts));
-  return std::make_unique<ResponsesStream>(chat_facts(facts), std::move(keep));
+  if (facts.dialect == Dialect::kMessages) return std::make_unique<MessagesStream>(facts);
+  if (is_ollama(facts.dialect)) return std::make_unique<OllamaStream>(facts.dialect, facts);
+  return std::make_unique<ResponsesStream>(facts, std::move(keep));
 }
 
 }  // namespace windrow::api

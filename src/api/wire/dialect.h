@@ -1,6 +1,6 @@
-// Dialect: the API in whose words a model is asked and answers. A body of another API becomes that
-// of a chat completion or another endpoint here (translation.h), and the answer goes back in its
-// words: so all of them are read by one parser, wait in one dispatcher and run in one batch.
+// Dialect: the API whose format a request and its answer have. A body in another API's format is
+// translated to that of an endpoint (translation.h), and the answer is written in that API's
+// format. So all requests are read by one parser, wait in one dispatcher and run in one batch.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace windrow::api {
 
 enum class Dialect : uint8_t {
-  kOwn,        // the endpoint's own
+  kOwn,        // the endpoint's own format, OpenAI's
   kResponses,  // OpenAI's /v1/responses
   kMessages,   // Anthropic's /v1/messages
 
-  // Ollama's, a body and a form of answers for each path.
+  // Ollama's; each path has its own bodies and answers.
   kOllamaChat,        // /api/chat
-  kOllamaGenerate,    // /api/generate: a prompt, as a chat or as it is
+  kOllamaGenerate,    // /api/generate: a prompt, as a chat or raw
   kOllamaEmbed,       // /api/embed
-  kOllamaEmbeddings,  // /api/embeddings, which was there before
+  kOllamaEmbeddings,  // /api/embeddings, the older form
 };
 
 constexpr bool is_ollama(Dialect dialect) {
@@ -34,16 +34,16 @@ constexpr std::string_view kCountTokensPath = "/v1/messages/count_tokens";
 
 constexpr std::string_view kOllamaRoot = "/api";
 
-// Where a question is asked in these words.
+// The path for an endpoint in a dialect.
 std::string_view url_of(llm::Endpoint endpoint, Dialect dialect);
 
-// The dialects, beside its own, in which this endpoint's questions may be asked.
+// The dialects of an endpoint besides its own.
 std::span<const Dialect> dialects_of(llm::Endpoint endpoint);
 
-// In whose words a path is answered, also where nothing is at that path.
+// The dialect of errors at a path, also if there is no route for it.
 Dialect dialect_of_path(std::string_view path);
 
-// Returns the beginning of an answer's id: "chatcmpl-", "resp_".
+// The prefix of an answer's id: "chatcmpl-", "resp_".
 std::string_view id_prefix(llm::Endpoint endpoint, Dialect dialect);
 
 }  // namespace windrow::api

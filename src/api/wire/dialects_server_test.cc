@@ -152,7 +152,7 @@ TEST_F(Dialects, APromptThatIsTooLongIsSaidInTheWordsOfTheDialect) {
 }
 
 TEST_F(Dialects, AModelThatCannotChatDoesNotAnswerWhereItWasAsked) {
-  rig_.catalogue.add(
+  rig_.registry.add(
       {.name = "e", .dispatcher = &rig_.dispatcher, .endpoints = {llm::Endpoint::kEmbeddings}});
   const std::string messages = R"({"model":"e","messages":[{"role":"user","content":"a"}],)";
   for (const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
@@ -201,7 +201,7 @@ TEST_F(Dialects, AStreamOfAResponseIsTheResponse) {
   RawClient client(rig_.server->port());
   client.send(post(kResponses, streamed(kInput)));
   rig_.backend.wait_for(1);
-  rig_.backend.say({.text = "he"});
+  rig_.backend.emit({.text = "he"});
   rig_.backend.end(said("hello"));
   const Reply reply = read_reply(client);
   std::vector<std::string> types;
@@ -226,7 +226,7 @@ TEST_F(Dialects, AStreamOfAMessageIsTheMessage) {
   RawClient client(rig_.server->port());
   client.send(post(kMessages, streamed(kMessage)));
   rig_.backend.wait_for(1);
-  rig_.backend.say({.text = "he"});
+  rig_.backend.emit({.text = "he"});
   rig_.backend.end(said("hello"));
   const Reply reply = read_reply(client);
   const std::vector<std::string> events = events_in(reply.body);

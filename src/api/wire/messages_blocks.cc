@@ -1,5 +1,3 @@
-#include "api/wire/messages_blocks.h"
-
 #include <fmt/format.h>
 
 #include <boost/json/serialize.hpp>
@@ -7,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/wire/object_reader.h"
+#include "api/wire/body_fields.h"
 
 namespace windrow::api {
 
@@ -58,10 +56,9 @@ Problem read_texts(const std::string& place, const json::value& value, json::val
     return llm::wrong_kind(place, "a string or an array of text blocks", value);
   json::array parts;
   for (size_t i = 0; i < blocks->size(); ++i) {
-    const json::object* object = nullptr;
+    ObjectReader block;
     const std::string at = fmt::format("{}[{}]", place, i);
-    if (Problem problem = read_object((*blocks)[i], at, kBlock, object)) return problem;
-    ObjectReader block(at, *object);
+    if (Problem problem = block.open((*blocks)[i], at, kBlock)) return problem;
     std::string type;
     std::string text;
     if (Problem problem = block.need("type", type)) return problem;
@@ -82,11 +79,9 @@ class TurnReader {
       : place_(std::move(place)), draft_(draft) {}
 
   Problem read(const json::value& value) {
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, place_, "an object with role and content", object)) {
+    ObjectReader turn;
+    if (Problem problem = turn.open(value, place_, "an object with role and content"))
       return problem;
-    }
-    ObjectReader turn(place_, *object);
     if (Problem problem = turn.need("role", role_)) return problem;
     if (role_ != "user" && role_ != "assistant" && role_ != "system") {
       return llm::bad_value(turn.place("role"),
@@ -122,14 +117,13 @@ class TurnReader {
         return problem;
       }
     }
-    say_parts();
+    emit_parts();
     return std::nullopt;
   }
 
   Problem read_user_block(const std::string& at, const json::value& value) {
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, at, kBlock, object)) return problem;
-    ObjectReader block(at, *object);
+    ObjectReader block;
+    if (Problem problem = block.open(value, at, kBlock)) return problem;
     std::string type;
     if (Problem problem = block.need("type", type)) return problem;
     skip_asides(block);
@@ -160,7 +154,7 @@ class TurnReader {
     if (Problem problem = block.rest("a tool_result has tool_use_id, content and is_error")) {
       return problem;
     }
-    say_parts();
+    emit_parts();
     const std::string made = draft_.add_message(
         {{"role", "tool"}, {"tool_call_id", id}, {"content", std::move(content)}}, block.place());
     draft_.made.origins.add(made + ".tool_call_id", block.place("tool_use_id"));
@@ -168,7 +162,7 @@ class TurnReader {
   }
 
   // The texts so far are a message.
-  void say_parts() {
+  void emit_parts() {
     if (parts_.empty()) return;
     draft_.add_message({{"role", role_}, {"content", block_content(std::exchange(parts_, {}))}},
                        place_);
@@ -202,9 +196,8 @@ class TurnReader {
 
   // Members of its blocks that are not known say nothing, as those of the message.
   Problem read_assistant_block(const std::string& at, const json::value& value) {
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, at, kBlock, object)) return problem;
-    ObjectReader block(at, *object);
+    ObjectReader block;
+    if (Problem problem = block.open(value, at, kBlock)) return problem;
     std::string type;
     if (Problem problem = block.need("type", type)) return problem;
     if (type == "text") return read_text(block);

@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "api/wire/body_fields.h"
-#include "api/wire/messages_blocks.h"
-#include "api/wire/object_reader.h"
 
 namespace windrow::api {
 
@@ -27,12 +25,10 @@ Problem read_stops(std::string_view name, const json::value& value, TranslationD
 
 Problem read_messages_tool(const std::string& place, const json::value& value,
                            TranslationDraft& draft, json::array& tools) {
-  const json::object* object = nullptr;
+  ObjectReader tool;
   if (Problem problem =
-          read_object(value, place, "an object, {\"name\": ..., \"input_schema\": ...}", object)) {
+          tool.open(value, place, "an object, {\"name\": ..., \"input_schema\": ...}"))
     return problem;
-  }
-  ObjectReader tool(place, *object);
   if (const json::value* type = tool.take("type"); type != nullptr && *type != "custom") {
     std::string text;
     if (Problem problem = llm::read_string(*type, tool.place("type"), text)) return problem;
@@ -72,27 +68,14 @@ Problem read_messages_tool(const std::string& place, const json::value& value,
 
 Problem read_messages_tools(std::string_view name, const json::value& value,
                             TranslationDraft& draft) {
-  const json::array* given = value.if_array();
-  if (given == nullptr) return llm::wrong_kind(name, "an array of tools", value);
-  json::array tools;
-  for (size_t i = 0; i < given->size(); ++i) {
-    if (Problem problem =
-            read_messages_tool(fmt::format("{}[{}]", name, i), (*given)[i], draft, tools)) {
-      return problem;
-    }
-  }
-  if (!tools.empty()) draft.made.chat[name] = std::move(tools);
-  return std::nullopt;
+  return read_tools(name, value, "an array of tools", read_messages_tool, draft);
 }
 
 Problem read_messages_choice(std::string_view name, const json::value& value,
                              TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem =
-          read_object(value, name, "an object, such as {\"type\": \"auto\"}", object)) {
+  ObjectReader choice;
+  if (Problem problem = choice.open(value, name, "an object, such as {\"type\": \"auto\"}"))
     return problem;
-  }
-  ObjectReader choice(std::string(name), *object);
   std::string type;
   if (Problem problem = choice.need("type", type)) return problem;
   json::value& made = draft.made.chat[name];
@@ -103,8 +86,7 @@ Problem read_messages_choice(std::string_view name, const json::value& value,
   } else if (type == "tool") {
     std::string tool;
     if (Problem problem = choice.need("name", tool)) return problem;
-    made = {{"type", "function"}, {"function", {{"name", tool}}}};
-    draft.made.origins.add("tool_choice.function", std::string(name));
+    choose_function(name, tool, draft);
   } else {
     return llm::bad_value(choice.place("type"),
                           fmt::format("{} is \"{}\"; it must be auto, any, tool or none",
@@ -122,12 +104,9 @@ Problem read_messages_choice(std::string_view name, const json::value& value,
 
 // How much may be thought is the model's affair: a template has a switch and no measure.
 Problem read_thinking(std::string_view name, const json::value& value, TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem =
-          read_object(value, name, "an object, such as {\"type\": \"disabled\"}", object)) {
+  ObjectReader thinking;
+  if (Problem problem = thinking.open(value, name, "an object, such as {\"type\": \"disabled\"}"))
     return problem;
-  }
-  ObjectReader thinking(std::string(name), *object);
   std::string type;
   if (Problem problem = thinking.need("type", type)) return problem;
   if (type != "enabled" && type != "disabled" && type != "adaptive") {
@@ -148,21 +127,18 @@ Problem read_thinking(std::string_view name, const json::value& value, Translati
 
 Problem read_output_config(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(value, name, "an object with a format", object)) {
-    return problem;
-  }
-  ObjectReader config(std::string(name), *object);
+  ObjectReader config;
+  if (Problem problem = config.open(value, name, "an object with a format")) return problem;
   if (const json::value* effort = config.take("effort")) {
     if (Problem problem = wish_effort(config.place("effort"), *effort, draft)) return problem;
   }
   if (const json::value* given = config.take("format")) {
     const std::string place = config.place("format");
-    if (Problem problem = read_object(
-            *given, place, "an object, {\"type\": \"json_schema\", \"schema\": {...}}", object)) {
+    ObjectReader format;
+    if (Problem problem = format.open(
+            *given, place, "an object, {\"type\": \"json_schema\", \"schema\": {...}}")) {
       return problem;
     }
-    ObjectReader format(place, *object);
     std::string type;
     if (Problem problem = format.need("type", type)) return problem;
     if (type != "json_schema") {
@@ -182,11 +158,8 @@ Problem read_output_config(std::string_view name, const json::value& value,
 
 Problem read_messages_metadata(std::string_view name, const json::value& value,
                                TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(value, name, "an object with a user_id", object)) {
-    return problem;
-  }
-  ObjectReader metadata(std::string(name), *object);
+  ObjectReader metadata;
+  if (Problem problem = metadata.open(value, name, "an object with a user_id")) return problem;
   if (const json::value* user = metadata.take("user_id"))
     pass_as("user", metadata.place("user_id"), *user, draft);
   return metadata.rest("metadata has user_id");

@@ -6,8 +6,10 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "api/wire/error_reply.h"
 #include "json/depth.h"
 #include "json/members.h"
 #include "json/writer.h"
@@ -21,7 +23,7 @@ using Kind = AnswerBlock::Kind;
 
 namespace {
 
-void append_head(const ChatFacts& facts, std::string& text) {
+void append_head(const ReplyFacts& facts, std::string& text) {
   append_format(text, R"({{"id":"msg_{}","type":"message","role":"assistant","model":)", facts.id);
   append_json(facts.model, text);
   text += R"(,"content":)";
@@ -86,7 +88,7 @@ std::string failure_text(const llm::Failure& failure) {
 
 }  // namespace
 
-std::string message_of(const ChatFacts& facts, const llm::Answer& answer) {
+std::string message_of(const ReplyFacts& facts, const llm::Answer& answer) {
   std::vector<AnswerBlock> blocks;
   if (!answer.choices.empty()) blocks = blocks_of(answer.choices.front());
   const AnswerEnding ending = ending_of(answer);
@@ -128,7 +130,7 @@ std::string token_count_of(int64_t tokens) {
   return text;
 }
 
-void append_message_start(const ChatFacts& facts, std::string& text) {
+void append_message_start(const ReplyFacts& facts, std::string& text) {
   append_head(facts, text);
   text += R"([],"stop_reason":null,"stop_sequence":null,"usage":)";
   append_message_usage(facts, {}, text);
@@ -152,7 +154,7 @@ void append_stop(const AnswerEnding& ending, bool refused, std::string& text) {
   llm::append_structure_warnings(ending.structure_warnings, text);
 }
 
-void append_message_usage(const ChatFacts& facts, const llm::Usage& usage, std::string& text) {
+void append_message_usage(const ReplyFacts& facts, const llm::Usage& usage, std::string& text) {
   append_format(
       text,
       R"({{"input_tokens":{},"cache_creation_input_tokens":0,"cache_read_input_tokens":{},)"
@@ -161,19 +163,19 @@ void append_message_usage(const ChatFacts& facts, const llm::Usage& usage, std::
       usage.completion_tokens, tier_of(facts.service_tier));
 }
 
-void append_content_block(const ChatFacts& facts, const AnswerBlock& block, size_t index,
+void append_content_block(const ReplyFacts& facts, const AnswerBlock& block, size_t index,
                           bool begins, std::string& text) {
-  const std::string_view said = begins ? std::string_view() : std::string_view(block.text);
+  const std::string_view emitted = begins ? std::string_view() : std::string_view(block.text);
   switch (block.kind) {
-    case Kind::kThoughts:
+    case Kind::kReasoning:
       text += R"({"type":"thinking","thinking":)";
-      append_json(said, text);
+      append_json(emitted, text);
       text += R"(,"signature":""})";
       return;
     case Kind::kText:
     case Kind::kRefusal:
       text += R"({"type":"text","text":)";
-      append_json(said, text);
+      append_json(emitted, text);
       text += '}';
       return;
     case Kind::kCall:
@@ -184,8 +186,94 @@ void append_content_block(const ChatFacts& facts, const AnswerBlock& block, size
   text += R"(,"name":)";
   append_json(block.call_name, text);
   text += R"(,"input":)";
-  append_call_input(said, text);
+  append_call_input(emitted, text);
   text += '}';
+}
+
+using Kind = AnswerBlock::Kind;
+
+namespace {
+
+struct DeltaNames {
+  std::string_view type;
+  std::string_view member;
+};
+
+DeltaNames messages_delta(Kind kind) {
+  switch (kind) {
+    case Kind::kReasoning:
+      return {"thinking_delta", "thinking"};
+    case Kind::kCall:
+      return {"input_json_delta", "partial_json"};
+    case Kind::kText:
+    case Kind::kRefusal:
+      break;
+  }
+  return {"text_delta", "text"};
+}
+
+// Up to its members; closed with "}\n\n".
+void begin_event(std::string_view type, std::string& events) {
+  append_format(events, "event: {}\ndata: {{\"type\":\"{}\"", type, type);
+}
+
+}  // namespace
+
+MessagesStream::MessagesStream(ReplyFacts facts) : facts_(std::move(facts)) {}
+
+void MessagesStream::keep_alive(std::string& events) {
+  begin_event("ping", events);
+  events += "}\n\n";
+}
+
+void MessagesStream::begin(std::string& events) {
+  begin_event("message_start", events);
+  events += R"(,"message":)";
+  append_message_start(facts_, events);
+  events += "}\n\n";
+}
+
+void MessagesStream::open(const AnswerBlock& block, size_t index, std::string& events) {
+  begin_event("content_block_start", events);
+  append_format(events, R"(,"index":{},"content_block":)", index);
+  append_content_block(facts_, block, index, true, events);
+  events += "}\n\n";
+}
+
+void MessagesStream::more(const AnswerBlock& block, size_t index, std::string_view text,
+                          std::span<const llm::ScoredToken>, std::string& events) {
+  const DeltaNames names = messages_delta(block.kind);
+  begin_event("content_block_delta", events);
+  append_format(events, R"(,"index":{},"delta":{{"type":"{}","{}":)", index, names.type,
+                names.member);
+  append_json(text, events);
+  events += "}}\n\n";
+}
+
+void MessagesStream::close(const AnswerBlock&, size_t index, const AnswerEnding*,
+                           std::string& events) {
+  begin_event("content_block_stop", events);
+  append_format(events, R"(,"index":{}}})", index);
+  events += "\n\n";
+}
+
+void MessagesStream::finish(const AnswerEnding& ending, std::string& events) {
+  const bool refused = std::ranges::any_of(
+      blocks(), [](const AnswerBlock& block) { return block.kind == Kind::kRefusal; });
+  begin_event("message_delta", events);
+  events += R"(,"delta":{)";
+  append_stop(ending, refused, events);
+  events += R"(},"usage":)";
+  append_message_usage(facts_, ending.usage, events);
+  events += "}\n\n";
+  begin_event("message_stop", events);
+  events += "}\n\n";
+}
+
+void MessagesStream::failed(const llm::Failure& failure, std::string& events) {
+  events += "event: error\ndata: ";
+  events += error_body(failure, Dialect::kMessages, facts_.request_id);
+  events += "\n\n";
 }
 
 }  // namespace windrow::api

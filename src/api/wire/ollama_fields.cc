@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/json/parse.hpp>
 #include <string>
 #include <utility>
 
 #include "api/wire/body_fields.h"
-#include "api/wire/object_reader.h"
-#include "api/wire/ollama_messages.h"
-#include "api/wire/ollama_options.h"
 
 namespace windrow::api {
 
@@ -19,6 +17,84 @@ namespace {
 using enum llm::FieldUse;
 using llm::Problem;
 using llm::shown;
+
+// --- the object `options` ---------------------------------------------------------------------
+
+constexpr std::string_view kAtStart = "anything: it is set where the server is started";
+
+constexpr auto kOptions = std::to_array<OllamaOption>({
+    {"num_predict", kHonoured, "1 and more, or below 0 for the server's default", "max_tokens"},
+    {"temperature", kHonoured, "0 to 2; 0 is greedy", "temperature"},
+    {"top_p", kHonoured, "above 0, to 1", "top_p"},
+    {"top_k", kHonoured, "1 and more; 0 or -1 for all", "top_k"},
+    {"min_p", kHonoured, "0 to 1", "min_p"},
+    {"seed", kHonoured, "a whole number; -1 for chance", "seed"},
+    {"stop", kHonoured, "a string, or an array of at most 16", "stop"},
+    {"repeat_penalty", kHonoured, "as `repetition_penalty` of a chat", "repetition_penalty"},
+    {"presence_penalty", kHonoured, "-2 to 2", "presence_penalty"},
+    {"frequency_penalty", kHonoured, "-2 to 2", "frequency_penalty"},
+    {"repeat_last_n", kWithoutEffect, "anything: penalties count all tokens", ""},
+    {"penalize_newline", kWithoutEffect, "anything: it is a token like others", ""},
+    {"mirostat_tau", kWithoutEffect, "anything: it is for `mirostat`", ""},
+    {"mirostat_eta", kWithoutEffect, "anything: it is for `mirostat`", ""},
+    {"num_ctx", kWithoutEffect, "anything: `--ctx` sets it", ""},
+    {"num_keep", kWithoutEffect, "anything: what is too long fails", ""},
+    {"num_batch", kWithoutEffect, kAtStart, ""},
+    {"num_gpu", kWithoutEffect, kAtStart, ""},
+    {"main_gpu", kWithoutEffect, kAtStart, ""},
+    {"num_thread", kWithoutEffect, kAtStart, ""},
+    {"numa", kWithoutEffect, kAtStart, ""},
+    {"low_vram", kWithoutEffect, kAtStart, ""},
+    {"f16_kv", kWithoutEffect, kAtStart, ""},
+    {"use_mmap", kWithoutEffect, kAtStart, ""},
+    {"use_mlock", kWithoutEffect, kAtStart, ""},
+    {"logits_all", kWithoutEffect, kAtStart, ""},
+    {"vocab_only", kWithoutEffect, kAtStart, ""},
+    {"embedding_only", kWithoutEffect, kAtStart, ""},
+    {"mirostat", kRefused, "0", ""},
+    {"typical_p", kRefused, "1", ""},
+    {"tfs_z", kRefused, "1", ""},
+});
+
+// Ollama's way to say that nothing is asked for.
+bool says_default(const OllamaOption& option, const json::value& value) {
+  if (option.name == "stop") return value.is_array() && value.get_array().empty();
+  if (option.name != "num_predict" && option.name != "seed") return false;
+  return value.is_int64() && value.get_int64() < 0;
+}
+
+Problem read_option(const std::string& place, const OllamaOption& option, const json::value& value,
+                    TranslationDraft& draft) {
+  if (option.use == kRefused) {
+    const bool neutral = value.is_number() && value.to_number<double>() ==
+                                                  json::parse(option.values).to_number<double>();
+    if (neutral) return std::nullopt;
+    return llm::unsupported(place, fmt::format("{} must be {}, or absent: answers are not drawn "
+                                               "that way here",
+                                               place, option.values));
+  }
+  if (option.use == kHonoured && !says_default(option, value))
+    pass_as(option.made, place, value, draft);
+  return std::nullopt;
+}
+
+Problem read_ollama_options(std::string_view name, const json::value& value,
+                            TranslationDraft& draft) {
+  ObjectReader options;
+  if (Problem problem = options.open(value, name, "an object, such as {\"temperature\": 0}"))
+    return problem;
+  for (const OllamaOption& option : kOptions) {
+    const json::value* given = options.take(option.name);
+    if (given == nullptr) continue;
+    if (Problem problem = read_option(options.place(option.name), option, *given, draft))
+      return problem;
+  }
+  return options.rest(
+      "options has num_predict, temperature, top_p, top_k, min_p, seed, stop and "
+      "others that docs/api.md lists");
+}
+
+// --- fields ------------------------------------------------------------------------------------
 
 Problem read_ollama_system(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
@@ -40,7 +116,7 @@ Problem read_ollama_prompt(std::string_view name, const json::value& value,
   std::string text;
   if (Problem problem = llm::read_string(value, name, text)) return problem;
   if (text.empty()) return std::nullopt;
-  draft.asks = true;
+  draft.has_prompt = true;
   if (draft.made.endpoint == llm::Endpoint::kCompletions) return pass_on(name, value, draft);
   draft.made.origins.add("messages", std::string(name));
   draft.add_message({{"role", "user"}, {"content", text}}, name);
@@ -50,7 +126,7 @@ Problem read_ollama_prompt(std::string_view name, const json::value& value,
 Problem read_ollama_turns(std::string_view name, const json::value& value,
                           TranslationDraft& draft) {
   if (Problem problem = read_ollama_messages(name, value, draft)) return problem;
-  draft.asks = !draft.messages.empty();
+  draft.has_prompt = !draft.messages.empty();
   return std::nullopt;
 }
 
@@ -229,7 +305,7 @@ void wish_of_model(TranslationDraft& draft) {
   if (const json::value* model = draft.made.chat.if_contains("model")) named["model"] = *model;
   draft.made.chat = std::move(named);
   draft.messages.clear();
-  draft.made.wish = draft.unloads ? ModelWish::kUnload : ModelWish::kLoad;
+  draft.made.action = draft.unloads ? ModelAction::kUnload : ModelAction::kLoad;
 }
 
 Problem settle_embedding(Dialect dialect, const json::object& body, TranslationDraft& draft) {
@@ -263,10 +339,14 @@ std::span<const TranslatedField> ollama_embeddings_fields() {
   return kEmbeddingsFields;
 }
 
+std::span<const OllamaOption> ollama_options() {
+  return kOptions;
+}
+
 Problem settle_ollama(Dialect dialect, const json::object& body, TranslationDraft& draft) {
   if (dialect == Dialect::kOllamaEmbed || dialect == Dialect::kOllamaEmbeddings)
     return settle_embedding(dialect, body, draft);
-  if (!draft.asks) {
+  if (!draft.has_prompt) {
     wish_of_model(draft);
     return std::nullopt;
   }

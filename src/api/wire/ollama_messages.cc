@@ -1,5 +1,3 @@
-#include "api/wire/ollama_messages.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/wire/object_reader.h"
+#include "api/wire/body_fields.h"
 
 namespace windrow::api {
 
@@ -23,15 +21,21 @@ using llm::shown;
 
 constexpr std::array<std::string_view, 4> kOllamaRoles = {"system", "user", "assistant", "tool"};
 
+// Models here read no images: only an empty array is accepted.
+Problem refuse_images(std::string_view place, const json::value& value) {
+  if (value.is_array() && value.get_array().empty()) return std::nullopt;
+  return llm::unsupported(
+      place,
+      fmt::format("{} are not supported: models here read only texts; take them out", place));
+}
+
 class OllamaMessages {
  public:
   explicit OllamaMessages(TranslationDraft& draft) : draft_(draft) {}
 
   Problem read(const std::string& place, const json::value& value) {
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, place, "a message, {role, content}", object))
-      return problem;
-    ObjectReader message(place, *object);
+    ObjectReader message;
+    if (Problem problem = message.open(value, place, "a message, {role, content}")) return problem;
     std::string role;
     if (Problem problem = message.need("role", role)) return problem;
     if (std::ranges::find(kOllamaRoles, role) == kOllamaRoles.end()) {
@@ -91,9 +95,8 @@ class OllamaMessages {
   // {"id", "function": {"index", "name", "arguments": {...}}}
   Problem read_call(const std::string& place, const json::value& value, json::array& calls) {
     constexpr std::string_view kWanted = "a call, {\"function\": {\"name\", \"arguments\"}}";
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, place, kWanted, object)) return problem;
-    ObjectReader call(place, *object);
+    ObjectReader call;
+    if (Problem problem = call.open(value, place, kWanted)) return problem;
     std::string id = fmt::format("call_{}", calls_++);
     if (const json::value* given = call.take("id")) {
       if (Problem problem = llm::read_filled_string(*given, call.place("id"), id)) return problem;
@@ -102,9 +105,8 @@ class OllamaMessages {
     if (given == nullptr)
       return llm::missing_parameter(
           call.place("function"), fmt::format("{} has no function; it must be {}", place, kWanted));
-    if (Problem problem = read_object(*given, call.place("function"), kWanted, object))
-      return problem;
-    ObjectReader function(call.place("function"), *object);
+    ObjectReader function;
+    if (Problem problem = function.open(*given, call.place("function"), kWanted)) return problem;
     std::string name;
     if (Problem problem = function.need("name", name)) return problem;
     const json::value* arguments = function.take("arguments");
@@ -161,13 +163,6 @@ Problem read_ollama_messages(std::string_view name, const json::value& value,
       return problem;
   }
   return std::nullopt;
-}
-
-Problem refuse_images(std::string_view place, const json::value& value) {
-  if (value.is_array() && value.get_array().empty()) return std::nullopt;
-  return llm::unsupported(
-      place,
-      fmt::format("{} are not supported: models here read only texts; take them out", place));
 }
 
 }  // namespace windrow::api

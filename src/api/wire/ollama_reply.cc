@@ -8,6 +8,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <ctime>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "api/wire/messages_reply.h"
@@ -30,7 +32,7 @@ struct Durations {
   int64_t answer_ns = 0;
 };
 
-Durations durations_of(const ChatFacts& facts, const llm::Timings& timings) {
+Durations durations_of(const ReplyFacts& facts, const llm::Timings& timings) {
   Durations durations{.prompt_ns = timings.prefill_ms * kNsOfMs,
                       .answer_ns = timings.decode_ms * kNsOfMs};
   durations.total_ns = durations.prompt_ns + durations.answer_ns;
@@ -55,7 +57,7 @@ std::string text_of_kind(std::span<const AnswerBlock> blocks, Kind kind) {
 }
 
 // A call that was cut in the middle has no arguments that could be an object.
-void append_calls(const ChatFacts& facts, std::span<const AnswerBlock> blocks, size_t index,
+void append_calls(const ReplyFacts& facts, std::span<const AnswerBlock> blocks, size_t index,
                   std::string& text) {
   std::vector<const AnswerBlock*> calls;
   for (const AnswerBlock& block : blocks) {
@@ -78,7 +80,7 @@ void append_vector(const std::vector<float>& vector, std::string& text) {
   append_json_array(text, vector, [&](float one) { append_json(one, text); });
 }
 
-std::string embed_reply(const ChatFacts& facts, const llm::Answer& answer) {
+std::string embed_reply(const ReplyFacts& facts, const llm::Answer& answer) {
   const Durations durations = durations_of(facts, answer.timings);
   std::string text = R"({"model":)";
   append_json(facts.model, text);
@@ -96,7 +98,7 @@ std::string utc_stamp(int64_t unix_s) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_s)));
 }
 
-std::string ollama_reply(Dialect dialect, const ChatFacts& facts, const llm::Answer& answer) {
+std::string ollama_reply(Dialect dialect, const ReplyFacts& facts, const llm::Answer& answer) {
   if (dialect == Dialect::kOllamaEmbed) return embed_reply(facts, answer);
   std::string text;
   if (dialect == Dialect::kOllamaEmbeddings) {
@@ -113,13 +115,13 @@ std::string ollama_reply(Dialect dialect, const ChatFacts& facts, const llm::Ans
 }
 
 std::string ollama_order_reply(Dialect dialect, std::string_view model, int64_t created_unix_s,
-                               ModelWish wish) {
+                               ModelAction action) {
   std::string text;
   append_ollama_head(model, created_unix_s, text);
   text += dialect == Dialect::kOllamaGenerate ? R"(,"response":"")"
                                               : R"(,"message":{"role":"assistant","content":""})";
   append_format(text, R"(,"done":true,"done_reason":"{}"}})",
-                wish == ModelWish::kUnload ? "unload" : "load");
+                action == ModelAction::kUnload ? "unload" : "load");
   return text;
 }
 
@@ -127,14 +129,14 @@ std::string ollama_error(const llm::Failure& failure) {
   return json::serialize(json::object{{"error", failure.message}});
 }
 
-void append_ollama_says(Dialect dialect, const ChatFacts& facts,
+void append_ollama_says(Dialect dialect, const ReplyFacts& facts,
                         std::span<const AnswerBlock> blocks, size_t calls_before,
                         std::string& text) {
   append_ollama_head(facts.model, facts.created_unix_s, text);
   const bool chat = dialect == Dialect::kOllamaChat;
   text += chat ? R"(,"message":{"role":"assistant","content":)" : R"(,"response":)";
   append_json(text_of_kind(blocks, Kind::kText) + text_of_kind(blocks, Kind::kRefusal), text);
-  if (const std::string thoughts = text_of_kind(blocks, Kind::kThoughts); !thoughts.empty()) {
+  if (const std::string thoughts = text_of_kind(blocks, Kind::kReasoning); !thoughts.empty()) {
     text += R"(,"thinking":)";
     append_json(thoughts, text);
   }
@@ -150,7 +152,7 @@ void append_ollama_says(Dialect dialect, const ChatFacts& facts,
   }
 }
 
-void append_ollama_end(const ChatFacts& facts, const AnswerEnding& ending, std::string& text) {
+void append_ollama_end(const ReplyFacts& facts, const AnswerEnding& ending, std::string& text) {
   const Durations durations = durations_of(facts, ending.timings);
   append_format(
       text,
@@ -162,6 +164,43 @@ void append_ollama_end(const ChatFacts& facts, const AnswerEnding& ending, std::
   if (ending.structure)
     append_format(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
   text += '}';
+}
+
+using Kind = AnswerBlock::Kind;
+
+OllamaStream::OllamaStream(Dialect dialect, ReplyFacts facts)
+    : dialect_(dialect), facts_(std::move(facts)) {}
+
+void OllamaStream::emit_blocks(std::span<const AnswerBlock> blocks, std::string& lines) {
+  append_ollama_says(dialect_, facts_, blocks, calls_emitted_, lines);
+  lines += R"(,"done":false})";
+  lines += '\n';
+}
+
+void OllamaStream::more(const AnswerBlock& block, size_t, std::string_view text,
+                        std::span<const llm::ScoredToken> tokens, std::string& lines) {
+  if (block.kind == Kind::kCall) return;
+  const AnswerBlock emitted{
+      .kind = block.kind, .text = std::string(text), .tokens = {tokens.begin(), tokens.end()}};
+  emit_blocks({&emitted, 1}, lines);
+}
+
+void OllamaStream::close(const AnswerBlock& block, size_t, const AnswerEnding*,
+                         std::string& lines) {
+  if (block.kind != Kind::kCall) return;
+  emit_blocks({&block, 1}, lines);
+  ++calls_emitted_;
+}
+
+void OllamaStream::finish(const AnswerEnding& ending, std::string& lines) {
+  append_ollama_says(dialect_, facts_, {}, 0, lines);
+  append_ollama_end(facts_, ending, lines);
+  lines += '\n';
+}
+
+void OllamaStream::failed(const llm::Failure& failure, std::string& lines) {
+  lines += ollama_error(failure);
+  lines += '\n';
 }
 
 }  // namespace windrow::api

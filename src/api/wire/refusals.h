@@ -1,4 +1,5 @@
-// Why the server takes no call, or not this one, for reasons of its own. Pure.
+// The failures that the server answers for reasons of its own: its state, its memory, its models.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,39 +13,39 @@ namespace windrow::api {
 llm::Failure loading();
 llm::Failure stopping();
 
-// None of the servers elsewhere is there, or none of those that have this model.
+// No upstream is reachable, or none that has this model.
 llm::Failure unreachable();
 llm::Failure unreachable(std::string_view model);
 
-// The last load of the model failed. `why`: in words for clients.
+// The last load of the model failed. `why` is shown to clients.
 llm::Failure load_failed(std::string_view model, std::string_view why);
 
-// A client waits for the model to be loaded. not_loaded: the order to load it is gone, and no load
-// failed. still_loading: the client has waited as long as it may.
+// For a client that waits for a model to be loaded. not_loaded: the order was withdrawn, and no
+// load failed. still_loading: the client has waited as long as it may.
 llm::Failure not_loaded(std::string_view model);
 llm::Failure still_loading(std::string_view model);
 
-// The server has not memory enough for `what`: "to write this answer".
+// The server has not enough memory for `what`: "to write this answer".
 llm::Failure no_memory(std::string_view what);
 
-// A body cannot be read: there is no memory for what it says; it is not packed as it claims, or is
-// too large when it is unpacked; it has more than kJsonValuesMax values.
+// A body cannot be read: it needs too much memory; it cannot be decompressed, or is too large then;
+// it has more than kJsonValuesMax values.
 llm::Failure unreadable_body();
 llm::Failure unpackable_body(const Error& why);
 llm::Failure too_many_values(size_t values);
 
-// As many pages as may be are made at the moment (ActiveCalls::kPagesMax).
+// ActiveCalls::kPagesMax pages are being made.
 llm::Failure too_many_pages();
 
-// Only the log says it: nobody is there to read it.
+// For the log only.
 llm::Failure client_left();
 
-// A defect of the server; `what` it could not do: "write this answer".
+// A defect of the server, which could not `what`: "write this answer".
 llm::Failure unexpected(std::string_view what);
 
 llm::Failure no_model(std::string_view name);
 
-// A conversation was to be made shorter, which this server does not do.
+// For /v1/responses/compact, which this server does not implement.
 llm::Failure nothing_compacted();
 
 }  // namespace windrow::api

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "api/wire/body_fields.h"
-#include "api/wire/object_reader.h"
-#include "api/wire/responses_items.h"
 
 namespace windrow::api {
 
@@ -82,11 +80,9 @@ Problem read_include(std::string_view name, const json::value& value, Translatio
 
 // {"type", "name", "schema", "strict", "description"}: of a chat's it lacks one level.
 Problem read_format(const std::string& place, const json::value& value, TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem =
-          read_object(value, place, "an object, such as {\"type\": \"json_object\"}", object)) {
-    return problem;
-  }
+  const json::object* object = value.if_object();
+  if (object == nullptr)
+    return llm::wrong_kind(place, "an object, such as {\"type\": \"json_object\"}", value);
   Origins& origins = draft.made.origins;
   origins.add("response_format", place);
   const json::value* type = object->if_contains("type");
@@ -102,11 +98,8 @@ Problem read_format(const std::string& place, const json::value& value, Translat
 }
 
 Problem read_text(std::string_view name, const json::value& value, TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(value, name, "an object with a format", object)) {
-    return problem;
-  }
-  ObjectReader text(std::string(name), *object);
+  ObjectReader text;
+  if (Problem problem = text.open(value, name, "an object with a format")) return problem;
   if (const json::value* format = text.take("format")) {
     if (Problem problem = read_format(text.place("format"), *format, draft)) return problem;
   }
@@ -120,13 +113,10 @@ Problem read_text(std::string_view name, const json::value& value, TranslationDr
 
 Problem read_responses_tool(const std::string& place, const json::value& value,
                             TranslationDraft& draft, json::array& tools) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(
-          value, place, "an object, {\"type\": \"function\", \"name\": ..., \"parameters\": ...}",
-          object)) {
+  ObjectReader tool;
+  if (Problem problem = tool.open(
+          value, place, "an object, {\"type\": \"function\", \"name\": ..., \"parameters\": ...}"))
     return problem;
-  }
-  ObjectReader tool(place, *object);
   std::string type;
   if (Problem problem = tool.need("type", type)) return problem;
   if (type != "function") {
@@ -154,18 +144,8 @@ Problem read_responses_tool(const std::string& place, const json::value& value,
 
 Problem read_responses_tools(std::string_view name, const json::value& value,
                              TranslationDraft& draft) {
-  const json::array* given = value.if_array();
-  if (given == nullptr) return llm::wrong_kind(name, "an array of functions", value);
-  json::array tools;
-  for (size_t i = 0; i < given->size(); ++i) {
-    if (Problem problem =
-            read_responses_tool(fmt::format("{}[{}]", name, i), (*given)[i], draft, tools)) {
-      return problem;
-    }
-  }
   draft.made.echo[name] = value;
-  if (!tools.empty()) draft.made.chat[name] = std::move(tools);
-  return std::nullopt;
+  return read_tools(name, value, "an array of functions", read_responses_tool, draft);
 }
 
 // "auto", or {"type": "function", "name": ...}.
@@ -187,8 +167,7 @@ Problem read_responses_choice(std::string_view name, const json::value& value,
   }
   if (Problem problem = choice.need("name", function)) return problem;
   if (Problem problem = choice.rest("a choice has type and name")) return problem;
-  draft.made.chat[name] = {{"type", "function"}, {"function", {{"name", function}}}};
-  draft.made.origins.add("tool_choice.function", std::string(name));
+  choose_function(name, function, draft);
   return std::nullopt;
 }
 
@@ -201,11 +180,8 @@ Problem read_parallel(std::string_view name, const json::value& value, Translati
 
 // Thoughts come as they are, so a summary of them is not made.
 Problem read_reasoning(std::string_view name, const json::value& value, TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(value, name, "an object with an effort", object)) {
-    return problem;
-  }
-  ObjectReader reasoning(std::string(name), *object);
+  ObjectReader reasoning;
+  if (Problem problem = reasoning.open(value, name, "an object with an effort")) return problem;
   if (const json::value* effort = reasoning.take("effort")) {
     if (Problem problem = wish_effort(reasoning.place("effort"), *effort, draft)) return problem;
     draft.made.echo[name] = {{"effort", *effort}, {"summary", nullptr}};
@@ -217,8 +193,8 @@ Problem read_reasoning(std::string_view name, const json::value& value, Translat
 // Kept with the answer by whoever asked.
 Problem read_responses_metadata(std::string_view name, const json::value& value,
                                 TranslationDraft& draft) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(value, name, "an object of strings", object)) return problem;
+  const json::object* object = value.if_object();
+  if (object == nullptr) return llm::wrong_kind(name, "an object of strings", value);
   for (const auto& [key, member] : *object) {
     if (member.is_string()) continue;
     const std::string place = fmt::format("{}.{}", name, shown(std::string_view(key)));

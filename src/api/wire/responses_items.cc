@@ -1,5 +1,3 @@
-#include "api/wire/responses_items.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "api/wire/object_reader.h"
+#include "api/wire/body_fields.h"
 
 namespace windrow::api {
 
@@ -35,12 +33,10 @@ enum class Speaker : uint8_t { kModel, kOther };
 
 Problem read_part(const std::string& place, const json::value& value, Speaker speaker,
                   json::array& parts, std::string& refusal) {
-  const json::object* object = nullptr;
-  if (Problem problem = read_object(
-          value, place, "a part, such as {\"type\": \"input_text\", \"text\": ...}", object)) {
+  ObjectReader part;
+  if (Problem problem =
+          part.open(value, place, "a part, such as {\"type\": \"input_text\", \"text\": ...}"))
     return problem;
-  }
-  ObjectReader part(place, *object);
   std::string type;
   if (Problem problem = part.need("type", type)) return problem;
   if (type == "refusal") return part.need("refusal", refusal);
@@ -125,8 +121,8 @@ class ItemsReader {
 
   // An item of this turn, or a reference to one of an earlier turn.
   Problem read(const std::string& place, const json::value& value) {
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, place, kItem, object)) return problem;
+    const json::object* object = value.if_object();
+    if (object == nullptr) return llm::wrong_kind(place, kItem, value);
     if (is_reference(*object)) return read_reference(place, *object);
     if (Problem problem = read_item(place, value)) return problem;
     draft_.made.turn.input_items.emplace_back(listed_item(*object));
@@ -134,9 +130,8 @@ class ItemsReader {
   }
 
   Problem read_item(const std::string& place, const json::value& value) {
-    const json::object* object = nullptr;
-    if (Problem problem = read_object(value, place, kItem, object)) return problem;
-    ObjectReader item(place, *object);
+    ObjectReader item;
+    if (Problem problem = item.open(value, place, kItem)) return problem;
     std::string type = "message";
     if (const json::value* given = item.take("type")) {
       if (Problem problem = llm::read_string(*given, item.place("type"), type)) return problem;
@@ -290,11 +285,8 @@ class ItemsReader {
         return llm::wrong_kind(item.place("content"), "an array of reasoning_text", *content);
       for (size_t i = 0; i < parts->size(); ++i) {
         const std::string place = fmt::format("{}[{}]", item.place("content"), i);
-        const json::object* object = nullptr;
-        if (Problem problem = read_object((*parts)[i], place, "a reasoning_text", object)) {
-          return problem;
-        }
-        ObjectReader part(place, *object);
+        ObjectReader part;
+        if (Problem problem = part.open((*parts)[i], place, "a reasoning_text")) return problem;
         std::string text;
         if (Problem problem = part.need("text", text)) return problem;
         thoughts += text;

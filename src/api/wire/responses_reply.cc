@@ -112,7 +112,7 @@ std::string responses_echo(const json::object& echo, const json::object& chat, b
   return written.substr(1);
 }
 
-std::string response_of(const ChatFacts& facts, const llm::Answer& answer) {
+std::string response_of(const ReplyFacts& facts, const llm::Answer& answer) {
   const std::vector<AnswerBlock> blocks = output_blocks(answer);
   const AnswerEnding ending = ending_of(answer);
   std::string text;
@@ -130,7 +130,7 @@ ResponseStatus status_of(const AnswerEnding& ending) {
   return cut ? ResponseStatus::kIncomplete : ResponseStatus::kCompleted;
 }
 
-void append_response(const ChatFacts& facts, ResponseStatus status,
+void append_response(const ReplyFacts& facts, ResponseStatus status,
                      std::span<const AnswerBlock> blocks, const AnswerEnding* ending,
                      const llm::Failure* failure, std::string& text) {
   append_format(text, R"({{"id":"resp_{}","object":"response","created_at":{},"status":"{}",)",
@@ -179,9 +179,9 @@ void append_response(const ChatFacts& facts, ResponseStatus status,
 }
 
 std::string item_id(std::string_view answer_id, const AnswerBlock& block, size_t index) {
-  const std::string_view prefix = block.kind == Kind::kThoughts ? "rs"
-                                  : block.kind == Kind::kCall   ? "fc"
-                                                                : "msg";
+  const std::string_view prefix = block.kind == Kind::kReasoning ? "rs"
+                                  : block.kind == Kind::kCall    ? "fc"
+                                                                 : "msg";
   return fmt::format("{}_{}{}", prefix, answer_id, index);
 }
 
@@ -193,7 +193,7 @@ std::vector<std::string> item_ids(std::string_view answer_id, std::span<const An
   return ids;
 }
 
-void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
+void append_item(const ReplyFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
                  std::string& text) {
   append_format(text, R"({{"id":"{}",)", item_id(facts.id, block, index));
   // A call that broke off in the middle is none, however the answer ended.
@@ -211,7 +211,7 @@ void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index,
     text += '}';
     return;
   }
-  const bool thoughts = block.kind == Kind::kThoughts;
+  const bool thoughts = block.kind == Kind::kReasoning;
   if (thoughts) {
     append_format(text, R"("type":"reasoning","status":"{}","summary":[],"content":[)", status);
   } else {
@@ -229,8 +229,8 @@ void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index,
   text += '}';
 }
 
-void append_part(const ChatFacts& facts, const AnswerBlock& block, std::string& text) {
-  if (block.kind == Kind::kThoughts) {
+void append_part(const ReplyFacts& facts, const AnswerBlock& block, std::string& text) {
+  if (block.kind == Kind::kReasoning) {
     text += R"({"type":"reasoning_text","text":)";
     append_json(block.text, text);
   } else if (block.kind == Kind::kRefusal) {
@@ -247,6 +247,139 @@ void append_part(const ChatFacts& facts, const AnswerBlock& block, std::string& 
     }
   }
   text += '}';
+}
+
+using Kind = AnswerBlock::Kind;
+
+namespace {
+
+// Of the events that say a block's text: "response.output_text" + ".delta".
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kReasoning:
+      return "response.reasoning_text";
+    case Kind::kText:
+      return "response.output_text";
+    case Kind::kRefusal:
+      return "response.refusal";
+    case Kind::kCall:
+      break;
+  }
+  return "response.function_call_arguments";
+}
+
+// The member that has the whole text in the event at its end.
+std::string_view member_of(Kind kind) {
+  if (kind == Kind::kCall) return "arguments";
+  return kind == Kind::kRefusal ? "refusal" : "text";
+}
+
+bool has_parts(Kind kind) {
+  return kind != Kind::kCall;
+}
+
+}  // namespace
+
+ResponsesStream::ResponsesStream(ReplyFacts facts, KeepResponse keep)
+    : facts_(std::move(facts)), keep_(std::move(keep)) {}
+
+void ResponsesStream::begin_event(std::string_view type, std::string& events) {
+  append_format(events, "event: {}\ndata: {{\"type\":\"{}\",\"sequence_number\":{}", type, type,
+                sequence_++);
+}
+
+void ResponsesStream::begin_event_of(std::string_view type, const AnswerBlock& block, size_t index,
+                                     std::string& events) {
+  begin_event(type, events);
+  append_format(events, R"(,"item_id":"{}","output_index":{})", item_id(facts_.id, block, index),
+                index);
+  if (has_parts(block.kind)) events += R"(,"content_index":0)";
+}
+
+void ResponsesStream::begin(std::string& events) {
+  for (const std::string_view type : {"response.created", "response.in_progress"}) {
+    begin_event(type, events);
+    events += R"(,"response":)";
+    append_response(facts_, ResponseStatus::kInProgress, {}, nullptr, nullptr, events);
+    end_event(events);
+  }
+}
+
+void ResponsesStream::open(const AnswerBlock& block, size_t index, std::string& events) {
+  begin_event("response.output_item.added", events);
+  append_format(events, R"(,"output_index":{},"item":)", index);
+  append_item(facts_, block, index, {.in_progress = true}, events);
+  end_event(events);
+  if (!has_parts(block.kind)) return;
+  begin_event_of("response.content_part.added", block, index, events);
+  events += R"(,"part":)";
+  append_part(facts_, block, events);
+  end_event(events);
+}
+
+void ResponsesStream::more(const AnswerBlock& block, size_t index, std::string_view text,
+                           std::span<const llm::ScoredToken> tokens, std::string& events) {
+  begin_event_of(std::string(name_of(block.kind)) + ".delta", block, index, events);
+  events += R"(,"delta":)";
+  append_json(text, events);
+  if (block.kind == Kind::kText) {
+    events += R"(,"logprobs":)";
+    if (facts_.logprobs) {
+      llm::append_token_logprobs(tokens, events);
+    } else {
+      events += "[]";
+    }
+  }
+  end_event(events);
+}
+
+void ResponsesStream::close(const AnswerBlock& block, size_t index, const AnswerEnding* ending,
+                            std::string& events) {
+  begin_event_of(std::string(name_of(block.kind)) + ".done", block, index, events);
+  if (block.kind == Kind::kCall) {
+    events += R"(,"name":)";
+    append_json(block.call_name, events);
+  }
+  append_format(events, R"(,"{}":)", member_of(block.kind));
+  append_json(block.text, events);
+  if (block.kind == Kind::kText) {
+    events += R"(,"logprobs":)";
+    if (facts_.logprobs) {
+      llm::append_token_logprobs(block.tokens, events);
+    } else {
+      events += "[]";
+    }
+  }
+  end_event(events);
+  if (has_parts(block.kind)) {
+    begin_event_of("response.content_part.done", block, index, events);
+    events += R"(,"part":)";
+    append_part(facts_, block, events);
+    end_event(events);
+  }
+  begin_event("response.output_item.done", events);
+  append_format(events, R"(,"output_index":{},"item":)", index);
+  append_item(facts_, block, index, {.ending = ending}, events);
+  end_event(events);
+}
+
+void ResponsesStream::finish(const AnswerEnding& ending, std::string& events) {
+  const ResponseStatus status = status_of(ending);
+  begin_event(status == ResponseStatus::kIncomplete ? "response.incomplete" : "response.completed",
+              events);
+  events += R"(,"response":)";
+  const size_t begin = events.size();
+  append_response(facts_, status, blocks(), &ending, nullptr, events);
+  if (keep_) keep_(std::string_view(events).substr(begin), item_ids(facts_.id, blocks()));
+  end_event(events);
+}
+
+// What was said stays said, as far as it came.
+void ResponsesStream::failed(const llm::Failure& failure, std::string& events) {
+  begin_event("response.failed", events);
+  events += R"(,"response":)";
+  append_response(facts_, ResponseStatus::kFailed, blocks(), nullptr, &failure, events);
+  end_event(events);
 }
 
 }  // namespace windrow::api

@@ -49,12 +49,12 @@ std::string chunk_head(const StreamShape& shape) {
 
 // Returns the part of a call that has not been said: all of it, with its name, if nothing was.
 llm::ToolCallPiece rest_of(const llm::Choice& choice, size_t index,
-                           const std::vector<size_t>& said) {
+                           const std::vector<size_t>& emitted) {
   const llm::ToolCall& call = choice.tool_calls[index];
   llm::ToolCallPiece rest{
       .index = static_cast<int32_t>(index), .id = {}, .name = {}, .arguments = call.arguments};
-  if (index < said.size()) {
-    rest.arguments.erase(0, said[index]);
+  if (index < emitted.size()) {
+    rest.arguments.erase(0, emitted[index]);
   } else {
     rest.id = call.id;
     rest.name = call.name;
@@ -79,7 +79,7 @@ void append_event(std::string_view data, std::string& events) {
   events += "\n\n";
 }
 
-// A message as a delta: clients put the pieces of a call together by its place, which a whole
+// A message as a delta: clients put the deltas of a call together by its place, which a whole
 // message does not say.
 json::value delta_of(json::value message) {
   json::object* const object = message.if_object();
@@ -98,79 +98,81 @@ json::value delta_of(json::value message) {
 
 StreamText::StreamText(StreamShape shape) : shape_(std::move(shape)), head_(chunk_head(shape_)) {}
 
-StreamText::Said& StreamText::said(int32_t choice) {
+StreamText::Emitted& StreamText::emitted(int32_t choice) {
   const auto at = static_cast<size_t>(choice);
-  if (said_.size() <= at) said_.resize(at + 1);
-  return said_[at];
+  if (emitted_.size() <= at) emitted_.resize(at + 1);
+  return emitted_[at];
 }
 
-void StreamText::say(const llm::Delta& piece, std::string& events) {
-  if (!piece.raw.empty()) return say_raw(piece.raw, events);
-  Said& said = this->said(piece.choice);
-  if (is_chat() && !std::exchange(said.begun, true)) begin_choice(piece.choice, events);
-  if (!piece.text.empty() || !piece.reasoning.empty() || !piece.tokens.empty()) {
+void StreamText::emit(const llm::Delta& delta, std::string& events) {
+  if (!delta.raw.empty()) return emit_raw(delta.raw, events);
+  Emitted& emitted = this->emitted(delta.choice);
+  if (is_chat() && !std::exchange(emitted.begun, true)) begin_choice(delta.choice, events);
+  if (!delta.text.empty() || !delta.reasoning.empty() || !delta.tokens.empty()) {
     events += head_;
-    append_text(events, R"({{"index":{},)", piece.choice);
-    append_delta(piece, events);
+    append_text(events, R"({{"index":{},)", delta.choice);
+    append_delta(delta, events);
     events += R"(,"logprobs":)";
     if (shape_.logprobs && !is_chat()) {
-      if (!said.offsets) said.offsets.emplace(piece.text_begin);
-      said.offsets->add_text(piece.text);
+      if (!emitted.offsets) emitted.offsets.emplace(delta.text_begin);
+      emitted.offsets->add_text(delta.text);
     }
-    if (!shape_.logprobs || piece.tokens.empty()) {
+    if (!shape_.logprobs || delta.tokens.empty()) {
       events += "null";
     } else if (is_chat()) {
-      llm::append_chat_logprobs(piece.tokens, events);
+      llm::append_chat_logprobs(delta.tokens, events);
     } else {
       std::vector<int32_t> offsets;
-      offsets.reserve(piece.tokens.size());
-      for (const llm::ScoredToken& token : piece.tokens)
-        offsets.push_back(said.offsets->next(token.chosen.bytes));
-      llm::append_completion_logprobs(piece.tokens, offsets, events);
+      offsets.reserve(delta.tokens.size());
+      for (const llm::ScoredToken& token : delta.tokens)
+        offsets.push_back(emitted.offsets->next(token.chosen.bytes));
+      llm::append_completion_logprobs(delta.tokens, offsets, events);
     }
     events += R"(,"finish_reason":null})";
     append_end(events);
-    said.text_bytes += piece.text.size();
-    said.reasoning_bytes += piece.reasoning.size();
-    said.tokens += piece.tokens.size();
+    emitted.text_bytes += delta.text.size();
+    emitted.reasoning_bytes += delta.reasoning.size();
+    emitted.tokens += delta.tokens.size();
   }
-  for (const llm::ToolCallPiece& call : piece.tool_calls)
-    say_call(piece.choice, call, events);
-  said.cut_character = said.cut_character || piece.cut_character;
-  if (!piece.finish_reason) return;
+  for (const llm::ToolCallPiece& call : delta.tool_calls)
+    emit_call(delta.choice, call, events);
+  emitted.cut_character = emitted.cut_character || delta.cut_character;
+  if (!delta.finish_reason) return;
   if (shape_.structured) {
-    said.finish_reason = piece.finish_reason;
+    emitted.finish_reason = delta.finish_reason;
   } else {
-    finish_choice(piece.choice, *piece.finish_reason, std::nullopt, events);
+    finish_choice(delta.choice, *delta.finish_reason, std::nullopt, events);
   }
 }
 
 void StreamText::end(const llm::Answer& answer, std::string& events) {
-  if (!answer.raw.empty() && !raw_said_ && !say_raw_answer(answer.raw, events))
+  if (!answer.raw.empty() && !raw_emitted_ && !emit_raw_answer(answer.raw, events))
     return fail(no_answer_in(answer), events);
   structure_warnings_ = answer.structure_warnings;
   for (size_t i = 0; i < answer.choices.size(); ++i) {
     const llm::Choice& choice = answer.choices[i];
     const auto index = static_cast<int32_t>(i);
     {
-      Said& said = this->said(index);
+      Emitted& emitted = this->emitted(index);
       llm::Delta rest{
           .choice = index, .text_begin = choice.text_begin, .cut_character = choice.cut_character};
-      if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
+      if (choice.text.size() > emitted.text_bytes)
+        rest.text = choice.text.substr(emitted.text_bytes);
       const std::string reasoning = choice.reasoning.value_or("");
-      if (reasoning.size() > said.reasoning_bytes)
-        rest.reasoning = reasoning.substr(said.reasoning_bytes);
+      if (reasoning.size() > emitted.reasoning_bytes)
+        rest.reasoning = reasoning.substr(emitted.reasoning_bytes);
       for (size_t call = 0; call < choice.tool_calls.size(); ++call)
-        rest.tool_calls.push_back(rest_of(choice, call, said.arguments_bytes));
-      if (shape_.logprobs && choice.tokens.size() > said.tokens) {
-        rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(said.tokens),
+        rest.tool_calls.push_back(rest_of(choice, call, emitted.arguments_bytes));
+      if (shape_.logprobs && choice.tokens.size() > emitted.tokens) {
+        rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(emitted.tokens),
                            choice.tokens.end());
       }
-      say(rest, events);
+      emit(rest, events);
     }
-    if (!said(index).finished) finish_choice(index, choice.finish_reason, choice.structure, events);
+    if (!emitted(index).finished)
+      finish_choice(index, choice.finish_reason, choice.structure, events);
   }
-  if (shape_.usage && !usage_said_) append_usage(answer.usage, events);
+  if (shape_.usage && !usage_emitted_) append_usage(answer.usage, events);
   append_event("[DONE]", events);
 }
 
@@ -179,21 +181,21 @@ void StreamText::fail(const llm::Failure& failure, std::string& events) {
 }
 
 // Whether a server elsewhere says the usage is its own business: it is asked to in any case.
-void StreamText::say_raw(std::string_view raw, std::string& events) {
-  raw_said_ = true;
+void StreamText::emit_raw(std::string_view raw, std::string& events) {
+  raw_emitted_ = true;
   const std::vector<JsonMember> members = json_members(raw);
   const std::string_view usage = json_member(members, "usage");
   if (!usage.empty() && usage != "null") {
     const bool only_usage = json_without_space(json_member(members, "choices")) == "[]";
     if (only_usage && !shape_.usage) return;
-    usage_said_ = true;
+    usage_emitted_ = true;
   }
   append_event(raw, events);
 }
 
 // A whole reply of a server elsewhere, said at once: each message becomes the delta. False: it
 // cannot be read, and nothing was said.
-bool StreamText::say_raw_answer(const std::string& raw, std::string& events) {
+bool StreamText::emit_raw_answer(const std::string& raw, std::string& events) {
   boost::system::error_code error;
   json::value reply = json::parse(raw, error, {}, {.max_depth = kJsonDepthMax});
   if (error || !reply.is_object()) return false;
@@ -217,7 +219,7 @@ bool StreamText::say_raw_answer(const std::string& raw, std::string& events) {
   chunk["choices"] = json::array();
   chunk["usage"] = std::move(usage);
   append_event(json::serialize(chunk), events);
-  usage_said_ = true;
+  usage_emitted_ = true;
   return true;
 }
 
@@ -232,24 +234,24 @@ void StreamText::begin_choice(int32_t choice, std::string& events) const {
 
 void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
                                std::optional<llm::StructureLabel> label, std::string& events) {
-  said(choice).finished = true;
+  emitted(choice).finished = true;
   events += head_;
   append_text(events, R"({{"index":{},{},"logprobs":null,"finish_reason":"{}")", choice,
               is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
   if (label) append_text(events, R"(,"structure":"{}")", llm::to_string(*label));
-  if (said(choice).cut_character) events += R"(,"cut_character":true)";
+  if (emitted(choice).cut_character) events += R"(,"cut_character":true)";
   events += "}]";
   llm::append_structure_warnings(structure_warnings_, events);
   events += shape_.usage ? ",\"usage\":null}\n\n" : "}\n\n";
 }
 
 // The first of a call says whose it is, the others only what more there is of its arguments.
-void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events) {
-  std::vector<size_t>& said = this->said(choice).arguments_bytes;
+void StreamText::emit_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events) {
+  std::vector<size_t>& emitted = this->emitted(choice).arguments_bytes;
   const auto index = static_cast<size_t>(call.index);
   std::string text;
-  if (index >= said.size()) {
-    said.resize(index + 1);
+  if (index >= emitted.size()) {
+    emitted.resize(index + 1);
     append_text(text, R"({{"index":{},"id":)", call.index);
     append_json(call.id, text);
     text += R"(,"type":"function","function":{"name":)";
@@ -259,7 +261,7 @@ void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::s
     text.clear();
   }
   if (call.arguments.empty()) return;
-  said[index] += call.arguments.size();
+  emitted[index] += call.arguments.size();
   append_text(text, R"({{"index":{},"function":{{"arguments":)", call.index);
   append_json(call.arguments, text);
   text += "}}";
@@ -275,21 +277,21 @@ void StreamText::append_call_delta(int32_t choice, std::string_view call,
   append_end(events);
 }
 
-void StreamText::append_delta(const llm::Delta& piece, std::string& events) const {
+void StreamText::append_delta(const llm::Delta& delta, std::string& events) const {
   if (!is_chat()) {
     events += R"("text":)";
-    append_json(piece.text, events);
+    append_json(delta.text, events);
     return;
   }
   events += R"("delta":{)";
-  if (!piece.reasoning.empty()) {
+  if (!delta.reasoning.empty()) {
     events += R"("reasoning_content":)";
-    append_json(piece.reasoning, events);
-    if (!piece.text.empty()) events += ',';
+    append_json(delta.reasoning, events);
+    if (!delta.text.empty()) events += ',';
   }
-  if (!piece.text.empty() || piece.reasoning.empty()) {
+  if (!delta.text.empty() || delta.reasoning.empty()) {
     events += R"("content":)";
-    append_json(piece.text, events);
+    append_json(delta.text, events);
   }
   events += '}';
 }

@@ -43,9 +43,9 @@ json::value text_chunk(std::string_view choices, std::string_view rest = "") {
 TEST(StreamText, ChatHasTheChunksOfTheApi) {
   StreamText stream(shape(Endpoint::kChatCompletions));
   std::string text;
-  stream.say({.reasoning = "hm"}, text);
-  stream.say({.text = "a \"b\"\n"}, text);
-  stream.say({.text = "c", .finish_reason = FinishReason::kLength}, text);
+  stream.emit({.reasoning = "hm"}, text);
+  stream.emit({.text = "a \"b\"\n"}, text);
+  stream.emit({.text = "c", .finish_reason = FinishReason::kLength}, text);
   stream.end({.choices = {{.text = "a \"b\"\nc",
                            .reasoning = "hm",
                            .finish_reason = FinishReason::kLength}}},
@@ -68,13 +68,13 @@ TEST(StreamText, ChatHasTheChunksOfTheApi) {
 TEST(StreamText, ACallIsNamedAndThenItsArgumentsCome) {
   StreamText stream(shape(Endpoint::kChatCompletions));
   std::string text;
-  stream.say({.text = "I look.",
-              .tool_calls = {{.index = 0, .id = "call_1", .name = "f", .arguments = "{\"a"}}},
-             text);
-  stream.say({.tool_calls = {{.index = 0, .id = {}, .name = {}, .arguments = "\": 1}"},
-                             {.index = 1, .id = "call_2", .name = "g", .arguments = "{}"}},
-              .finish_reason = FinishReason::kToolCalls},
-             text);
+  stream.emit({.text = "I look.",
+               .tool_calls = {{.index = 0, .id = "call_1", .name = "f", .arguments = "{\"a"}}},
+              text);
+  stream.emit({.tool_calls = {{.index = 0, .id = {}, .name = {}, .arguments = "\": 1}"},
+                              {.index = 1, .id = "call_2", .name = "g", .arguments = "{}"}},
+               .finish_reason = FinishReason::kToolCalls},
+              text);
   stream.end({.choices = {{.text = "I look.",
                            .tool_calls = {{.id = "call_1", .name = "f", .arguments = R"({"a": 1})"},
                                           {.id = "call_2", .name = "g", .arguments = "{}"}},
@@ -100,8 +100,8 @@ TEST(StreamText, ACallIsNamedAndThenItsArgumentsCome) {
 TEST(StreamText, CompletionsHaveTheirs) {
   StreamText stream(shape(Endpoint::kCompletions));
   std::string text;
-  stream.say({.text = "a"}, text);
-  stream.say({.finish_reason = FinishReason::kStop}, text);
+  stream.emit({.text = "a"}, text);
+  stream.emit({.finish_reason = FinishReason::kStop}, text);
   stream.end({.choices = {{.text = "a"}}}, text);
   const std::vector<std::string> events = events_in(text);
   ASSERT_EQ(events.size(), 3U);
@@ -118,7 +118,7 @@ TEST(StreamText, ACharacterThatWasCutIsNamedAtTheEnd) {
     given.structured = structured;
     StreamText stream(given);
     std::string text;
-    stream.say(
+    stream.emit(
         {.text = "a\xEF\xBF\xBD", .finish_reason = FinishReason::kLength, .cut_character = true},
         text);
     stream.end({.choices = {{.text = "a\xEF\xBF\xBD",
@@ -135,7 +135,7 @@ TEST(StreamText, ACharacterThatWasCutIsNamedAtTheEnd) {
 TEST(StreamText, UsageIsTheLastChunkAndNullBefore) {
   StreamText stream(shape(Endpoint::kChatCompletions, true));
   std::string text;
-  stream.say({.text = "a", .finish_reason = FinishReason::kStop}, text);
+  stream.emit({.text = "a", .finish_reason = FinishReason::kStop}, text);
   stream.end({.choices = {{.text = "a"}},
               .usage = {.prompt_tokens = 3,
                         .completion_tokens = 2,
@@ -174,7 +174,7 @@ TEST(StreamText, AFormIsLabelledWithTheFinish) {
   structured.structured = true;
   StreamText stream(structured);
   std::string text;
-  stream.say({.text = "{", .finish_reason = FinishReason::kLength}, text);
+  stream.emit({.text = "{", .finish_reason = FinishReason::kLength}, text);
   EXPECT_EQ(events_in(text).size(), 2U);
   stream.end({.choices = {{.text = "{",
                            .finish_reason = FinishReason::kLength,
@@ -192,7 +192,7 @@ TEST(StreamText, WarningsOfASchemaStandInTheChunkThatFinishes) {
   structured.structured = true;
   StreamText stream(structured);
   std::string text;
-  stream.say({.text = "{}", .finish_reason = FinishReason::kStop}, text);
+  stream.emit({.text = "{}", .finish_reason = FinishReason::kStop}, text);
   stream.end({.choices = {{.text = "{}", .structure = llm::StructureLabel::kValid}},
               .structure_warnings = {"at #/unit: \"x\""}},
              text);
@@ -271,8 +271,8 @@ TEST(StreamText, AnErrorIsAnEvent) {
 TEST(StreamText, EventsOfAServerElsewherePassAsTheyCame) {
   StreamText stream(shape(Endpoint::kChatCompletions));
   std::string text;
-  stream.say({.raw = R"({"id":"x","choices":[{"delta":{"content":"a"}}],"vendor":1.50})"}, text);
-  stream.say({.raw = R"({"id":"x","choices":[ ],"usage":{"prompt_tokens":1}})"}, text);
+  stream.emit({.raw = R"({"id":"x","choices":[{"delta":{"content":"a"}}],"vendor":1.50})"}, text);
+  stream.emit({.raw = R"({"id":"x","choices":[ ],"usage":{"prompt_tokens":1}})"}, text);
   stream.end({.raw = R"({"whole":1})"}, text);
   EXPECT_EQ(text,
             "data: {\"id\":\"x\",\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"vendor\":1.50}\n\n"
@@ -282,7 +282,7 @@ TEST(StreamText, EventsOfAServerElsewherePassAsTheyCame) {
 TEST(StreamText, TheirUsageIsPassedWhenItIsWanted) {
   StreamText stream(shape(Endpoint::kChatCompletions, true));
   std::string text;
-  stream.say({.raw = R"({"choices":[],"usage":{"prompt_tokens":1}})"}, text);
+  stream.emit({.raw = R"({"choices":[],"usage":{"prompt_tokens":1}})"}, text);
   stream.end({.usage = {.prompt_tokens = 9}}, text);
   const std::vector<std::string> events = events_in(text);
   ASSERT_EQ(events.size(), 2U);
@@ -384,10 +384,10 @@ json::array read_back(Endpoint endpoint, const std::vector<std::string>& events,
 
 struct Made {
   llm::Answer answer;
-  std::vector<Delta> pieces;  // those that come before its end
+  std::vector<Delta> deltas;  // those that come before its end
 };
 
-// An answer, and pieces as an engine may make them: tokens with their text or before it.
+// An answer, and deltas as an engine may make them: tokens with their text or before it.
 Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
   const std::vector<std::string> words = {" a", "bc", "é", "\xC3\xA9\xE2\x82\xAC", "\n", "\"", "€"};
   Made made;
@@ -401,33 +401,33 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
       queue.push_back({.choice = i, .reasoning = "tho"});
       queue.push_back({.choice = i, .reasoning = "ught"});
     }
-    Delta piece{.choice = i, .text_begin = choice.text_begin};
+    Delta delta{.choice = i, .text_begin = choice.text_begin};
     for (int64_t n = random.between(0, 8); n > 0; --n) {
       const std::string& word = words[random.below(words.size())];
       llm::ScoredToken token{.chosen = {.token = 1, .bytes = word, .logprob = -0.5F}};
       if (logprobs) {
         choice.tokens.push_back(token);
-        piece.tokens.push_back(token);
+        delta.tokens.push_back(token);
       }
       choice.text += word;
-      piece.text += word;
+      delta.text += word;
       if (random.chance(0.5)) {
-        queue.push_back(std::exchange(piece, {.choice = i, .text_begin = choice.text_begin}));
+        queue.push_back(std::exchange(delta, {.choice = i, .text_begin = choice.text_begin}));
       }
     }
     for (int64_t n = chat ? random.between(-1, 2) : 0; n > 0; --n) {
       llm::ToolCall call{
           .id = "call_" + std::to_string(n), .name = "f", .arguments = R"({"é": 1})"};
       const auto index = static_cast<int32_t>(choice.tool_calls.size());
-      piece.tool_calls.push_back(
+      delta.tool_calls.push_back(
           {.index = index, .id = call.id, .name = call.name, .arguments = R"({"é")"});
-      if (random.chance(0.5)) queue.push_back(std::exchange(piece, {.choice = i}));
-      piece.tool_calls.push_back({.index = index, .id = {}, .name = {}, .arguments = ": 1}"});
+      if (random.chance(0.5)) queue.push_back(std::exchange(delta, {.choice = i}));
+      delta.tool_calls.push_back({.index = index, .id = {}, .name = {}, .arguments = ": 1}"});
       choice.tool_calls.push_back(std::move(call));
     }
     choice.finish_reason = random.chance(0.5) ? FinishReason::kStop : FinishReason::kLength;
-    piece.finish_reason = choice.finish_reason;
-    queue.push_back(std::move(piece));
+    delta.finish_reason = choice.finish_reason;
+    queue.push_back(std::move(delta));
     made.answer.choices.push_back(std::move(choice));
   }
   // Interleaved; and now and then the last ones are not said at all.
@@ -438,7 +438,7 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
     }
     if (open.empty() || random.chance(0.02)) break;
     std::vector<Delta>& queue = queues[open[random.below(open.size())]];
-    made.pieces.push_back(std::move(queue.front()));
+    made.deltas.push_back(std::move(queue.front()));
     queue.erase(queue.begin());
   }
   return made;
@@ -458,8 +458,8 @@ TEST(StreamText, ReadBackItIsTheAnswer) {
     made_shape.logprobs = logprobs;
     StreamText stream(made_shape);
     std::string text;
-    for (const Delta& piece : made.pieces)
-      stream.say(piece, text);
+    for (const Delta& delta : made.deltas)
+      stream.emit(delta, text);
     stream.end(made.answer, text);
     const std::vector<std::string> events = events_in(text);
     ASSERT_EQ(events.back(), "[DONE]");

@@ -1,4 +1,4 @@
-// Streams of other dialects against whole replies: however an answer is cut into pieces, what the
+// Streams of other dialects against whole replies: however an answer is cut into deltas, what the
 // events say joined is the reply.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include "api/calls/call_flow.h"
 #include "api/testing/events.h"
 #include "api/wire/call_reply.h"
-#include "api/wire/own_form.h"
 #include "api/wire/responses_reply.h"
+#include "api/wire/translation.h"
 #include "base/random.h"
 #include "json/depth.h"
 #include "llm/answer_json.h"
@@ -141,10 +141,10 @@ llm::ScoredToken scored(std::string bytes) {
   return {.chosen = {.bytes = std::move(bytes), .logprob = -1}};
 }
 
-// An answer, and one way to say it in pieces.
+// An answer, and one way to say it in deltas.
 struct Told {
   llm::Answer answer;
-  std::vector<llm::Delta> pieces;
+  std::vector<llm::Delta> deltas;
 };
 
 std::string words(Random& random, int64_t max) {
@@ -188,28 +188,28 @@ Told random_answer(Random& random) {
   if (random.chance(0.2)) choice.structure = llm::StructureLabel::kValid;
 
   for (const std::string& part : cut(random, choice.reasoning.value_or("")))
-    told.pieces.push_back({.reasoning = part});
+    told.deltas.push_back({.reasoning = part});
   for (const std::string& part : cut(random, choice.text)) {
-    told.pieces.push_back({.text = part, .tokens = {scored(part)}});
+    told.deltas.push_back({.text = part, .tokens = {scored(part)}});
     choice.tokens.push_back(scored(part));
   }
-  if (choice.refusal) told.pieces.push_back({.refusal = *choice.refusal});
+  if (choice.refusal) told.deltas.push_back({.refusal = *choice.refusal});
   for (size_t i = 0; i < choice.tool_calls.size(); ++i) {
     const llm::ToolCall& call = choice.tool_calls[i];
     const auto index = static_cast<int32_t>(i);
-    told.pieces.push_back({.tool_calls = {{.index = index, .id = call.id, .name = call.name}}});
+    told.deltas.push_back({.tool_calls = {{.index = index, .id = call.id, .name = call.name}}});
     for (const std::string& part : cut(random, call.arguments))
-      told.pieces.push_back({.tool_calls = {{.index = index, .arguments = part}}});
+      told.deltas.push_back({.tool_calls = {{.index = index, .arguments = part}}});
   }
   // Some of it is never said before the end, some of it at once.
-  if (random.chance(0.3)) told.pieces.resize(random.below(told.pieces.size() + 1));
-  for (size_t i = 0; i + 1 < told.pieces.size(); ++i) {
-    llm::Delta& one = told.pieces[i];
-    const llm::Delta& next = told.pieces[i + 1];
+  if (random.chance(0.3)) told.deltas.resize(random.below(told.deltas.size() + 1));
+  for (size_t i = 0; i + 1 < told.deltas.size(); ++i) {
+    llm::Delta& one = told.deltas[i];
+    const llm::Delta& next = told.deltas[i + 1];
     if (!random.chance(0.2) || !one.tool_calls.empty() || !next.text.empty()) continue;
     if (!one.refusal.empty() || !next.refusal.empty() || !next.reasoning.empty()) continue;
     one.tool_calls = next.tool_calls;
-    told.pieces.erase(told.pieces.begin() + static_cast<ptrdiff_t>(i) + 1);
+    told.deltas.erase(told.deltas.begin() + static_cast<ptrdiff_t>(i) + 1);
   }
   told.answer = {.choices = {std::move(choice)},
                  .usage = {.prompt_tokens = 9, .completion_tokens = 4, .cached_tokens = 2}};
@@ -231,8 +231,8 @@ TEST(DialectStreams, JoinedTheyAreTheWholeReply) {
       };
       const auto stream = stream_in_dialect(facts(dialect, logprobs), keep);
       std::string events;
-      for (const llm::Delta& piece : told.pieces)
-        stream->say(piece, events);
+      for (const llm::Delta& delta : told.deltas)
+        stream->emit(delta, events);
       stream->end(told.answer, events);
       const json::value read =
           dialect == Dialect::kMessages ? read_message(events) : read_response(events);
@@ -252,7 +252,7 @@ TEST(DialectStreams, WhatASlowClientHasNotTakenKeepsItsOrder) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     llm::Choice choice{.finish_reason = llm::FinishReason::kToolCalls};
-    std::vector<llm::Delta> pieces;
+    std::vector<llm::Delta> deltas;
     std::string expected;
     for (uint64_t left = 1 + random.below(5); left > 0; --left) {
       if (random.chance(0.5)) {
@@ -260,24 +260,24 @@ TEST(DialectStreams, WhatASlowClientHasNotTakenKeepsItsOrder) {
         expected += expected.ends_with("text") ? "" : " text";
         choice.text += text;
         for (const std::string& part : cut(random, text))
-          pieces.push_back({.text = part});
+          deltas.push_back({.text = part});
         continue;
       }
       const auto index = static_cast<int32_t>(choice.tool_calls.size());
       const std::string arguments = json::serialize(json::object{{"a", words(random, 10)}});
       choice.tool_calls.push_back({.id = "c", .name = "f", .arguments = arguments});
       expected += " call";
-      pieces.push_back({.tool_calls = {{.index = index, .id = "c", .name = "f"}}});
+      deltas.push_back({.tool_calls = {{.index = index, .id = "c", .name = "f"}}});
       for (const std::string& part : cut(random, arguments))
-        pieces.push_back({.tool_calls = {{.index = index, .arguments = part}}});
+        deltas.push_back({.tool_calls = {{.index = index, .arguments = part}}});
     }
     const llm::Answer answer{.choices = {choice}};
     for (const Dialect dialect : {Dialect::kResponses, Dialect::kMessages}) {
       CallFlow flow(TimePoint{});
       flow.set_stream(stream_in_dialect(facts(dialect)));
       std::string events;
-      for (const llm::Delta& piece : pieces) {
-        events += flow.say({piece}, random.chance(0.7), TimePoint{}).bytes;
+      for (const llm::Delta& delta : deltas) {
+        events += flow.emit({delta}, random.chance(0.7), TimePoint{}).bytes;
         if (random.chance(0.2)) events += flow.drained(TimePoint{}).bytes;
       }
       events += flow.end(llm::Outcome(answer)).bytes;
@@ -338,9 +338,9 @@ TEST(DialectStreams, EventsFromElsewhereAreReadIntoTheSame) {
     const auto stream = stream_in_dialect(facts(dialect));
     std::string events;
     for (const std::string& event : raw) {
-      llm::Delta piece;
-      piece.raw = event;
-      stream->say(piece, events);
+      llm::Delta delta;
+      delta.raw = event;
+      stream->emit(delta, events);
     }
     stream->end({.usage = same.usage}, events);
     EXPECT_EQ(dialect == Dialect::kMessages ? read_message(events) : read_response(events),
@@ -352,9 +352,9 @@ TEST(DialectStreams, CallsThatAreMixedFailTheStream) {
   for (const Dialect dialect : {Dialect::kResponses, Dialect::kMessages}) {
     const auto stream = stream_in_dialect(facts(dialect));
     std::string events;
-    stream->say({.tool_calls = {{.index = 0, .id = "a", .name = "f"}}}, events);
-    stream->say({.tool_calls = {{.index = 1, .id = "b", .name = "f"}}}, events);
-    stream->say({.tool_calls = {{.index = 0, .arguments = "{}"}}}, events);
+    stream->emit({.tool_calls = {{.index = 0, .id = "a", .name = "f"}}}, events);
+    stream->emit({.tool_calls = {{.index = 1, .id = "b", .name = "f"}}}, events);
+    stream->emit({.tool_calls = {{.index = 0, .arguments = "{}"}}}, events);
     stream->end({}, events);
     const std::string last(parsed(events).back().at("type").as_string());
     EXPECT_EQ(last, dialect == Dialect::kMessages ? "error" : "response.failed");
@@ -368,7 +368,7 @@ TEST(DialectStreams, AFailureSaysWhy) {
                              .message = "why"};
   std::string events;
   const auto response = stream_in_dialect(facts(Dialect::kResponses));
-  response->say({.text = "a"}, events);
+  response->emit({.text = "a"}, events);
   response->fail(failure, events);
   const json::value failed = parsed(events).back().at("response");
   EXPECT_EQ(failed.at("status"), "failed");
@@ -440,12 +440,12 @@ TEST(DialectReplies, AnAnswerThatSaysNothingIsOneAllTheSame) {
 }
 
 TEST(DialectReplies, AnAnswerFromElsewhereIsReadOrRefused) {
-  const llm::Outcome read = in_own_form(
+  const llm::Outcome read = to_canonical(
       llm::Endpoint::kChatCompletions, {},
       llm::Answer{.raw = R"({"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]})"});
   EXPECT_EQ(std::get<llm::Answer>(read).choices.at(0).text, "a");
   EXPECT_EQ(std::get<llm::Failure>(
-                in_own_form(llm::Endpoint::kChatCompletions, {}, llm::Answer{.raw = "{}"}))
+                to_canonical(llm::Endpoint::kChatCompletions, {}, llm::Answer{.raw = "{}"}))
                 .code,
             "invalid_reply");
 }

@@ -1,20 +1,94 @@
 #include "api/wire/translation.h"
+#include "api/wire/body_fields.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "api/wire/body_fields.h"
 #include "base/suggest.h"
+#include "llm/raw_answer.h"
 #include "llm/request_fields.h"
 
 namespace windrow::api {
+namespace {
+
+bool is_word(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || byte == '_';
+}
+
+bool begins_step(char byte) {
+  return byte == '.' || byte == '[';
+}
+
+// "messages[2].content" -> itself, "messages[2]", "messages".
+std::vector<std::string_view> with_ancestors(std::string_view param) {
+  std::vector<std::string_view> all{param};
+  for (size_t i = param.size(); i-- > 1;) {
+    if (begins_step(param[i])) all.push_back(param.substr(0, i));
+  }
+  return all;
+}
+
+bool begins_there(std::string_view text, size_t at) {
+  return at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '.');
+}
+
+// What is in it may follow where `with_parts`; else this is another field than meant.
+bool ends_there(std::string_view text, size_t end, bool with_parts) {
+  if (end == text.size()) return true;
+  if (is_word(text[end])) return false;
+  const bool part =
+      text[end] == '[' || (text[end] == '.' && end + 1 < text.size() && is_word(text[end + 1]));
+  return with_parts || !part;
+}
+
+}  // namespace
+
+void Origins::add(std::string made, std::string sent) {
+  if (made != sent) pairs_.emplace_back(std::move(made), std::move(sent));
+}
+
+std::string Origins::of(std::string_view made) const {
+  for (const std::string_view part : with_ancestors(made)) {
+    const auto found = std::ranges::find(pairs_, part, [](const auto& pair) { return pair.first; });
+    if (found != pairs_.end()) return found->second + std::string(made.substr(part.size()));
+  }
+  return std::string(made);
+}
+
+llm::Failure Origins::to_client(llm::Failure failure) const {
+  failure.raw.clear();  // a server elsewhere was asked in other words
+  if (failure.param.empty()) return failure;
+  // The longest first, so each place is rewritten once.
+  const std::vector<std::string_view> names = with_ancestors(failure.param);
+  std::string message;
+  const std::string_view text = failure.message;
+  for (size_t at = 0; at < text.size();) {
+    const auto name = std::ranges::find_if(names, [&](std::string_view one) {
+      return text.substr(at).starts_with(one) && begins_there(text, at) &&
+             ends_there(text, at + one.size(), one.size() == failure.param.size());
+    });
+    if (name == names.end()) {
+      message += text[at++];
+    } else {
+      message += of(*name);
+      at += name->size();
+    }
+  }
+  failure.message = std::move(message);
+  failure.param = of(failure.param);
+  return failure;
+}
 
 namespace json = boost::json;
 
@@ -90,35 +164,6 @@ std::vector<TranslatedRule> rules_of(Dialect dialect) {
 
 }  // namespace
 
-std::string TranslationDraft::add_message(json::object message, std::string_view sent) {
-  std::string name = fmt::format("messages[{}]", messages.size());
-  made.origins.add(name, std::string(sent));
-  messages.emplace_back(std::move(message));
-  return name;
-}
-
-Problem pass_on(std::string_view name, const json::value& value, TranslationDraft& draft) {
-  draft.made.chat[name] = value;
-  return std::nullopt;
-}
-
-Problem ignore_field(std::string_view, const json::value&, TranslationDraft&) {
-  return std::nullopt;
-}
-
-void pass_as(std::string_view made, std::string_view sent, const json::value& value,
-             TranslationDraft& draft) {
-  draft.made.chat[made] = value;
-  draft.made.origins.add(std::string(made), std::string(sent));
-}
-
-Problem wish_effort(std::string_view place, const json::value& value, TranslationDraft& draft) {
-  std::string effort;
-  if (Problem problem = llm::read_effort(value, place, effort)) return problem;
-  draft.made.wishes["reasoning_effort"] = effort;
-  return std::nullopt;
-}
-
 std::variant<Translation, llm::Failure> translate(Dialect dialect, const json::object& body,
                                                   const TranslationContext& context) {
   TranslationDraft draft{.context = context};
@@ -177,6 +222,36 @@ std::span<const TranslatedRule> translated_rules(Dialect dialect) {
     return rules;
   }();
   return all.at(dialect);
+}
+
+namespace {
+
+bool says_something(const llm::Answer& answer, llm::Endpoint endpoint) {
+  return endpoint == llm::Endpoint::kEmbeddings ? !answer.embeddings.empty()
+                                                : !answer.choices.empty();
+}
+
+}  // namespace
+
+llm::Outcome to_canonical(llm::Endpoint endpoint, const Origins& origins, llm::Outcome outcome) {
+  if (auto* failure = std::get_if<llm::Failure>(&outcome))
+    return origins.to_client(std::move(*failure));
+  const llm::Answer& answer = std::get<llm::Answer>(outcome);
+  if (answer.raw.empty()) return outcome;
+  std::optional<llm::Answer> read = endpoint == llm::Endpoint::kEmbeddings
+                                        ? llm::read_raw_embeddings(answer.raw)
+                                        : llm::read_raw_answer(answer.raw);
+  if (!read || !says_something(*read, endpoint)) {
+    return llm::Failure{
+        .failure_class = llm::FailureClass::kTransient,
+        .status = 502,
+        .code = "invalid_reply",
+        .message = "the server that was asked sent what is no answer to this request",
+        .usage = answer.usage};
+  }
+  read->truncated = answer.truncated;
+  read->timings = answer.timings;
+  return *std::move(read);
 }
 
 }  // namespace windrow::api

@@ -1,8 +1,11 @@
-#include "api/calls/call_gate.h"
+#include "api/calls/admission.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+
+#include "api/calls/call_ids.h"
 
 namespace windrow::api {
 namespace {
@@ -16,11 +19,11 @@ std::string code_of(const std::optional<llm::Failure>& failure) {
 }
 
 TEST(CallGate, OpensWhenModelsAreThereAndClosesOnce) {
-  ModelRegistry catalogue;
-  CallGate gate(catalogue, nullptr);
+  ModelRegistry registry;
+  CallGate gate(registry, nullptr);
   EXPECT_EQ(gate.state(), ServeState::kLoading);
   EXPECT_EQ(code_of(gate.refusal()), "server_loading");
-  catalogue.set_state(ServeState::kReady);
+  registry.set_state(ServeState::kReady);
   gate.look();
   EXPECT_EQ(code_of(gate.refusal()), "");
   EXPECT_FALSE(gate.is_over(at(100)));
@@ -34,14 +37,14 @@ TEST(CallGate, OpensWhenModelsAreThereAndClosesOnce) {
 
 TEST(CallGate, RefusesWhatNobodyAnswers) {
   std::set<uint64_t> away;
-  ModelRegistry catalogue;
-  CallGate gate(catalogue, [&](uint64_t upstreams) { return away.contains(upstreams); });
+  ModelRegistry registry;
+  CallGate gate(registry, [&](uint64_t upstreams) { return away.contains(upstreams); });
   EXPECT_FALSE(gate.may_refuse_models()) << "they load";
   away = {0};
   gate.look();
   EXPECT_EQ(code_of(gate.refusal()), "server_loading");
 
-  catalogue.set_state(ServeState::kReady);
+  registry.set_state(ServeState::kReady);
   EXPECT_TRUE(gate.may_refuse_models());
   EXPECT_EQ(code_of(gate.refusal()), "") << "it has not looked yet";
   gate.look();
@@ -56,4 +59,41 @@ TEST(CallGate, RefusesWhatNobodyAnswers) {
 }
 
 }  // namespace
+
+namespace {
+
+TEST(BodyMemoryBudget, BoundsBytesButLetsOneAlonePass) {
+  BodyMemoryBudget admission(100'000);
+  EXPECT_TRUE(admission.take(1'000'000));
+  EXPECT_FALSE(admission.take(0));
+  admission.release(1'000'000);
+  EXPECT_EQ(admission.bytes(), 0U);
+  EXPECT_TRUE(admission.take(50'000));
+  EXPECT_FALSE(admission.take(50'000));
+  EXPECT_TRUE(admission.take(30'000));
+  // What is inside may become more, as far as there is room; one alone always.
+  EXPECT_FALSE(admission.grow(20'000));
+  EXPECT_TRUE(admission.grow(2'000));
+  EXPECT_LE(admission.bytes(), admission.bytes_max());
+  admission.release(30'000 + 2'000);
+  EXPECT_TRUE(admission.grow(1'000'000));
+  EXPECT_FALSE(admission.take(0));
+  admission.release(50'000 + 1'000'000);
+  EXPECT_EQ(admission.bytes(), 0U);
+}
+
+TEST(CallIds, NoTwoAreAlikeAndOthersStartElsewhere) {
+  CallIds ids;
+  CallIds others;
+  std::set<std::string> seen;
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_TRUE(seen.insert(ids.next()).second);
+    EXPECT_TRUE(seen.insert(others.next()).second);
+  }
+  EXPECT_EQ(seen.begin()->size(), 32U);
+  EXPECT_NE(ids.chance(), others.chance());
+}
+
+}  // namespace
+
 }  // namespace windrow::api

@@ -1,4 +1,4 @@
-#include "api/pages/model_control.h"
+#include "api/calls/model_orders.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/wire/refusals.h"
 #include "llm/field_values.h"
 
 namespace windrow::api {
@@ -22,7 +23,7 @@ llm::Failure control_refused(int32_t status, std::string code, std::string messa
 
 }  // namespace
 
-std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& catalogue,
+std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& registry,
                                                    std::string_view name, ModelOrder order,
                                                    bool is_admin) {
   if (!is_admin) {
@@ -30,7 +31,7 @@ std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& catalogu
                            "models are loaded and unloaded by those whose key is an admin's "
                            "(`windrow keys add FILE NAME --admin`)");
   }
-  const std::vector<ServedModel> models = catalogue.list();
+  const std::vector<ServedModel> models = registry.list();
   const auto found = std::ranges::find(models, name, &ServedModel::name);
   if (found == models.end()) {
     return control_refused(
@@ -64,6 +65,25 @@ std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& catalogu
       break;
   }
   return *found;
+}
+
+AwaitedLoad::AwaitedLoad(const ServedModel& model, std::optional<TimePoint> until)
+    : name_(model.name),
+      residence_(model.residence),
+      until_(until),
+      before_(model.residence->status()) {
+  residence_->load();
+}
+
+std::optional<AwaitedLoad::End> AwaitedLoad::look(TimePoint now) const {
+  const llm::ModelStatus reading = residence_->status();
+  // It may have come and left since the last look.
+  if (reading.state == llm::LoadState::kLoaded || reading.loads > before_.loads) return End{};
+  if (reading.loads_failed > before_.loads_failed)
+    return End{load_failed(name_, reading.load_error)};
+  if (reading.state != llm::LoadState::kLoading && !reading.wanted) return End{not_loaded(name_)};
+  if (until_ && now >= *until_) return End{still_loading(name_)};
+  return std::nullopt;
 }
 
 }  // namespace windrow::api

@@ -1,4 +1,4 @@
-#include "api/pages/query.h"
+#include "api/pages/listing.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "api/pages/query.h"
+#include "api/pages/listing.h"
 
 #include <gtest/gtest.h>
 
@@ -61,4 +61,5 @@ TEST(ByteRange, PartsOfAFile) {
 }
 
 }  // namespace
+
 }  // namespace windrow::api

@@ -1,4 +1,4 @@
-#include "api/calls/call_gate.h"
+#include "api/calls/admission.h"
 
 #include <utility>
 
@@ -6,15 +6,15 @@
 
 namespace windrow::api {
 
-CallGate::CallGate(const ModelRegistry& catalogue, NobodyAnswers nobody_answers)
-    : catalogue_(catalogue), nobody_answers_(std::move(nobody_answers)) {}
+CallGate::CallGate(const ModelRegistry& registry, Unreachable unreachable)
+    : registry_(registry), unreachable_upstreams_(std::move(unreachable)) {}
 
 void CallGate::look() {
-  unreachable_ = may_refuse_models() && nobody_answers_(0);
+  unreachable_ = may_refuse_models() && unreachable_upstreams_(0);
 }
 
 ServeState CallGate::state() const {
-  return give_up_at_ ? ServeState::kStopping : catalogue_.state();
+  return give_up_at_ ? ServeState::kStopping : registry_.state();
 }
 
 std::optional<llm::Failure> CallGate::refusal() const {
@@ -30,7 +30,7 @@ std::optional<llm::Failure> CallGate::refusal() const {
 }
 
 std::optional<llm::Failure> CallGate::refusal_of(const ServedModel& model) const {
-  if (!nobody_answers_ || !nobody_answers_(model.upstreams)) return std::nullopt;
+  if (!unreachable_upstreams_ || !unreachable_upstreams_(model.upstreams)) return std::nullopt;
   return unreachable(model.name);
 }
 
