@@ -26,15 +26,15 @@
 namespace windrow::api {
 namespace {
 
-// What clients who are told to stop get to read it.
+// How long clients may take to read the last answers of a server that stops.
 constexpr Duration kLastWords = std::chrono::seconds(2);
 
-// Of models, whose names may have slashes in them.
+// Patterns for the names of models, which may contain slashes.
 constexpr std::string_view kNames[] = {"{a}", "{a}/{b}", "{a}/{b}/{c}"};
 
 }  // namespace
 
-// Only the loop's thread touches it, where nothing else is said.
+// On the loop's thread, except where stated.
 class ApiServer::Core {
  public:
   Core(http::Loop& loop, const Clock& clock, ModelRegistry& registry, ApiOptions options);
@@ -81,7 +81,7 @@ class ApiServer::Core {
   ServedRoutes served_;
   bool stopped_ = false;
 
-  mutable std::mutex mutex_;  // of server_, for others than the loop
+  mutable std::mutex mutex_;  // guards server_ against other threads than the loop's
   std::unique_ptr<http::Server> server_;
 };
 
@@ -158,7 +158,7 @@ Result<void> ApiServer::Core::open() {
   };
   options.at_head = [this](const http::ServerRequest& head) { return front_.refuse_at_head(head); };
   Result<void> opened;
-  // All on the loop's thread: a request may come at once.
+  // On the loop's thread, because requests may arrive at once.
   loop_.run([&] {
     Result<std::unique_ptr<http::Server>> server =
         http::Server::open(loop_, std::move(options), routes());
@@ -235,7 +235,7 @@ void ApiServer::Core::add_pages(RouteTable& table) {
   page("GET", "/openapi.json", Access::kKey, &Pages::openapi);
 }
 
-// Nothing: it was answered.
+// Nullopt: the request has been answered.
 std::optional<RequestContext> ApiServer::Core::admit(const http::ServerRequest& request,
                                                      Access access, http::Exchange& exchange) {
   auto entered = front_.admit(request, access);
@@ -262,7 +262,7 @@ void ApiServer::Core::show(Page page, Access access, const http::ServerRequest& 
   send_reply(*std::move(admitted), std::move(reply), "", std::move(exchange));
 }
 
-// What a conversation was made of may be megabytes, and is parsed to be listed.
+// On a worker: the items of a conversation may be megabytes, which are parsed.
 void ApiServer::Core::show_input(const http::ServerRequest& request, http::Exchange exchange) {
   std::optional<RequestContext> admitted = admit(request, Access::kKey, exchange);
   if (!admitted) return;
@@ -287,7 +287,8 @@ void ApiServer::Core::give_up() {
   });
 }
 
-// Calls that are given up are answered, and http's own grace is only for those who do not read.
+// Calls that are given up are answered; the HTTP server's own grace is for clients that read
+// slowly.
 void ApiServer::Core::stop(Duration grace) {
   if (std::exchange(stopped_, true)) return;
   loop_.run([&] {

@@ -259,7 +259,8 @@ TEST(ApiServer, WhatIsNotThereIsSaidInTheSameShape) {
   EXPECT_EQ(compact.status, 404);
   EXPECT_EQ(compact.error().at("code"), "not_found");
   const std::string compact_message(compact.error().at("message").as_string());
-  EXPECT_TRUE(compact_message.starts_with("no conversation is compacted here")) << compact_message;
+  EXPECT_TRUE(compact_message.starts_with("this server does not compact conversations"))
+      << compact_message;
   const Reply method = rig.ask(get(kChatPath));
   EXPECT_EQ(method.status, 405);
   EXPECT_EQ(method.header("Allow"), "POST, OPTIONS");

@@ -8,7 +8,7 @@
 namespace windrow::api {
 namespace {
 
-// What a page may read of a reply beside its body.
+// The headers that a page may read.
 constexpr std::string_view kExposed =
     "X-Request-Id, Request-Id, X-Should-Retry, Retry-After, Retry-After-Ms, "
     "X-RateLimit-Limit-Requests, "
@@ -16,8 +16,8 @@ constexpr std::string_view kExposed =
     "X-RateLimit-Reset-Requests, X-RateLimit-Reset-Tokens, X-Windrow-Ignored-Tokens, "
     "X-Windrow-Ignored-Fields";
 
-// Clients send headers of their own ("X-Stainless-Os"), so any is allowed by its name; none of them
-// does anything a client of another kind could not do.
+// Clients send headers of their own ("X-Stainless-Os"), so every requested name is allowed; none of
+// them gives a page more rights than any other client has.
 bool is_header_list(std::string_view list) {
   constexpr size_t kBytesMax = 4096;
   if (list.empty() || list.size() > kBytesMax) return false;
@@ -34,7 +34,7 @@ bool is_header_list(std::string_view list) {
   }
 }
 
-// scheme://host or scheme://host:port, in small letters, as browsers write it.
+// scheme://host or scheme://host:port in lower case, as browsers write it.
 bool is_origin(std::string_view text) {
   const size_t mark = text.find("://");
   if (mark == std::string_view::npos || mark == 0) return false;
@@ -78,7 +78,7 @@ bool CorsPolicy::add_origin(const http::Headers& request, http::Headers& reply) 
     return true;
   }
   if (origins_.empty()) return false;
-  // Also where the answer is no: a cache must not give it to another page.
+  // Also for a refusal: a cache must not give it to another page.
   reply.add("Vary", "Origin");
   const auto origin = request.get("Origin");
   if (!origin || !allows(*origin)) return false;

@@ -20,7 +20,7 @@
 #include "api/testing/document.h"
 #include "api/wire/body_fields.h"
 #include "api/wire/translation.h"
-#include "batches/batch_request.h"
+#include "batches/batch_json.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {

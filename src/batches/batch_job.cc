@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -15,20 +16,21 @@
 
 #include "base/format.h"
 #include "batch/input.h"
-#include "batches/expired_rows.h"
-#include "dispatch/work_item.h"
+#include "batch/log_scan.h"
 #include "dispatch/scoped_submitter.h"
+#include "dispatch/work_item.h"
+#include "report/log_tally.h"
 
 namespace windrow::batches {
 namespace {
 
-// As long as rows that run may take once a batch is cancelled; who stops the server waits less.
+// How long rows that run may take once a batch is cancelled. Stopping the server is quicker.
 constexpr Duration kGrace = std::chrono::minutes(10);
 
-// How often a row asks again whether there are tokens for it.
+// How often a row asks again for tokens.
 constexpr Duration kTokensLookInterval = std::chrono::seconds(1);
 
-// An input as messages call it: by the name clients know, not by where it lies.
+// An input whose name in messages is the file's id, which clients know, and not its path.
 class NamedInput final : public batch::Input {
  public:
   NamedInput(std::unique_ptr<batch::Input> input, std::string name)
@@ -46,21 +48,62 @@ class NamedInput final : public batch::Input {
   const std::string name_;
 };
 
+// A Submitter that answers each row with "too late", for a batch whose time is over.
+class ExpiredRows final : public dispatch::Submitter {
+ public:
+  bool submit(llm::Request /*request*/, dispatch::WorkItem /*item*/, dispatch::Cost /*expected*/,
+              Done done) override {
+    if (stopped_) return false;
+    done({.outcome = llm::Failure{.status = 0,  // no backend was asked
+                                  .code = "batch_expired",
+                                  .message = "This request could not be executed before the "
+                                             "completion window expired."},
+          .attempts = 0});
+    return true;
+  }
+  void stop_admitting() override { stopped_ = true; }
+  void cancel_waiting() override {}
+  void cancel_all() override {}
+
+ private:
+  std::atomic<bool> stopped_ = false;
+};
+
+// Tallies one log. Returns the bytes of its complete lines.
+Result<int64_t> read(store::Disk& disk, const std::string& path, batch::LogKind kind,
+                     report::LogTally& tally) {
+  const Result<std::unique_ptr<store::ReadFile>> file = disk.open_read(path);
+  if (!file && file.error().kind == ErrorKind::kNotFound) return int64_t{0};
+  if (!file) return file.error();
+  batch::LogLines lines(**file);
+  for (uint64_t number = 1;; ++number) {
+    const Result<std::optional<std::string_view>> line = lines.next();
+    if (!line) return line.error();
+    if (!*line) return static_cast<int64_t>(lines.offset());
+    if (!tally.read(kind, number, **line)) continue;
+    if (kind == batch::LogKind::kResults) {
+      tally.count_result();
+    } else {
+      tally.count_failure();
+    }
+  }
+}
+
 }  // namespace
 
-// A share of a dispatcher, of a key that made the batch: rows take their turn among those of other
-// keys, and of its tokens. Rows that reached nobody have not failed: they run when somebody is
-// there.
-class BatchJob::Rows final : public dispatch::Submitter {
+// Submits rows as requests of the key that owns the batch: they take part in fair queueing and use
+// the key's tokens. A row that reached no upstream has not failed: it runs again when one is
+// reachable.
+class BatchJob::KeyedSubmitter final : public dispatch::Submitter {
  public:
-  // `keys` null, or `key` empty: it belongs to nobody.
-  Rows(dispatch::Dispatcher& dispatcher, BatchKeys* keys, std::string key,
-       std::atomic<bool>& waits_for_tokens, std::function<void()> pause)
+  // `keys` null, or `key` empty: the batch belongs to no key.
+  KeyedSubmitter(dispatch::Dispatcher& dispatcher, BatchKeys* keys, std::string key,
+                 std::atomic<bool>& waits_for_tokens, std::function<void()> pause)
       : keys_(key.empty() ? nullptr : keys),
         key_(std::move(key)),
         waits_for_tokens_(waits_for_tokens),
         pause_(std::move(pause)),
-        share_(dispatcher) {}
+        submitter_(dispatcher) {}
 
   bool submit(llm::Request request, dispatch::WorkItem item, dispatch::Cost expected,
               Done done) override {
@@ -71,16 +114,16 @@ class BatchJob::Rows final : public dispatch::Submitter {
     }
     const int64_t taken = item.tokens;
     const bool accepted =
-        share_.submit(std::move(request), item, expected,
-                      [this, taken, done = std::move(done)](dispatch::DispatchResult result) {
-                        auto* failure = std::get_if<llm::Failure>(&result.outcome);
-                        if (failure != nullptr && failure->unreached) {
-                          failure->failure_class = llm::FailureClass::kCancelled;
-                          pause_();
-                        }
-                        if (keys_ != nullptr) charge(taken, result.outcome);
-                        done(std::move(result));
-                      });
+        submitter_.submit(std::move(request), item, expected,
+                          [this, taken, done = std::move(done)](dispatch::DispatchResult result) {
+                            auto* failure = std::get_if<llm::Failure>(&result.outcome);
+                            if (failure != nullptr && failure->unreached) {
+                              failure->failure_class = llm::FailureClass::kCancelled;
+                              pause_();
+                            }
+                            if (keys_ != nullptr) charge(taken, result.outcome);
+                            done(std::move(result));
+                          });
     if (!accepted && keys_ != nullptr) keys_->ended(key_, taken, {}, RowEnd::kNeither);
     return accepted;
   }
@@ -90,20 +133,20 @@ class BatchJob::Rows final : public dispatch::Submitter {
       stopped_ = true;
       changed_.notify_all();
     }
-    share_.stop_admitting();
+    submitter_.stop_admitting();
   }
-  void cancel_waiting() override { share_.cancel_waiting(); }
-  void cancel_all() override { share_.cancel_all(); }
+  void cancel_waiting() override { submitter_.cancel_waiting(); }
+  void cancel_all() override { submitter_.cancel_all(); }
 
  private:
-  // False: it is to stop.
+  // False if the job was stopped.
   bool wait_for_tokens(int64_t tokens) {
     std::unique_lock lock(mutex_);
     while (!stopped_) {
       const Duration wait = keys_->take(key_, tokens);
       waits_for_tokens_ = wait > Duration{};
       if (wait <= Duration{}) return true;
-      // Not as long as it takes: limits may be others by then.
+      // Limits may change in the meantime, so it does not sleep for the whole wait.
       changed_.wait_for(lock, std::min(wait, kTokensLookInterval));
     }
     return false;
@@ -128,7 +171,7 @@ class BatchJob::Rows final : public dispatch::Submitter {
   std::condition_variable changed_;
   bool stopped_ = false;
 
-  dispatch::ScopedSubmitter share_;  // the first to go: it waits for its requests
+  dispatch::ScopedSubmitter submitter_;  // destroyed first: it waits for its requests
 };
 
 BatchJob::BatchJob(World world, BatchRecord record, std::string input)
@@ -139,7 +182,7 @@ BatchJob::~BatchJob() = default;
 batch::JobOptions BatchJob::options() const {
   batch::JobOptions options;
   options.input_name = record_.request.input_file_id;
-  options.output_path = world_.data.at(results_place(record_.id));
+  options.output_path = world_.data.at(results_path(record_.id));
   options.body_defaults = record_.body_defaults;
   options.unknown_fields = world_.unknown_fields;
   options.models = record_.models;
@@ -153,7 +196,7 @@ batch::JobOptions BatchJob::options() const {
 }
 
 Result<RowsEnd> BatchJob::run(BatchModels& models) {
-  std::map<dispatch::Dispatcher*, std::unique_ptr<Rows>> rows;
+  std::map<dispatch::Dispatcher*, std::unique_ptr<KeyedSubmitter>> rows;
   std::vector<batch::ModelRoute> routes;
   std::atomic<bool> paused = false;
   batch::JobOptions options = this->options();
@@ -162,19 +205,19 @@ Result<RowsEnd> BatchJob::run(BatchModels& models) {
     if (const auto* failure = std::get_if<llm::Failure>(&found))
       return Error{ErrorKind::kUnavailable, failure->message};
     const auto& model = std::get<BatchModel>(found);
-    std::unique_ptr<Rows>& of_model = rows[model.dispatcher];
+    std::unique_ptr<KeyedSubmitter>& of_model = rows[model.dispatcher];
     if (!of_model) {
-      of_model = std::make_unique<Rows>(*model.dispatcher, world_.keys, record_.owner,
-                                        waits_for_tokens_, [&] {
-                                          paused = true;
-                                          stop();
-                                        });
+      of_model = std::make_unique<KeyedSubmitter>(*model.dispatcher, world_.keys, record_.owner,
+                                                  waits_for_tokens_, [&] {
+                                                    paused = true;
+                                                    stop();
+                                                  });
     }
     options.raw = model.raw;
     if (name.empty()) name = model.name;
     routes.push_back({.name = name, .dispatcher = of_model.get()});
   }
-  // Names of one model are all its own; else each row goes by what it names.
+  // If all names are of one model, it answers every row; else each row is routed by its name.
   options.any_model = rows.size() == 1;
   if (options.any_model) routes.resize(1);
   batch::RunHooks hooks;
@@ -188,7 +231,7 @@ Result<RowsEnd> BatchJob::run_expired() {
   ExpiredRows expired;
   const std::vector<batch::ModelRoute> routes = {{.name = "", .dispatcher = &expired}};
   batch::JobOptions options = this->options();
-  // What a row asks does not matter any more.
+  // The rows are not read as requests any more.
   options.raw = true;
   return run(std::move(options), routes, {});
 }
@@ -196,7 +239,7 @@ Result<RowsEnd> BatchJob::run_expired() {
 Result<RowsEnd> BatchJob::run(batch::JobOptions options, std::span<const batch::ModelRoute> routes,
                               const batch::RunHooks& hooks) {
   std::error_code error;
-  std::filesystem::create_directories(world_.data.at(batch_place(record_.id)), error);
+  std::filesystem::create_directories(world_.data.at(batch_folder(record_.id)), error);
   if (error) {
     return Error{error == std::errc::no_space_on_device ? ErrorKind::kDiskFull : ErrorKind::kIo,
                  fmt::format("the folder of {} cannot be made: {}", record_.id, error.message())};
@@ -208,38 +251,39 @@ Result<RowsEnd> BatchJob::run(batch::JobOptions options, std::span<const batch::
   bool refused = false;
   Result<RowsEnd> end = run_once(options, input, routes, hooks, refused);
   if (end || !refused) return end;
-  // Logs that are not what was written there, or rows that are not those of then. What is sound
-  // stays; the rest is computed again rather than guessed at.
+  // The logs were changed, or the rows are others than before. Valid lines stay; the other rows run
+  // again.
   const Result<batch::Salvage> salvage = batch::salvage_logs(options, world_.disk, input);
   if (!salvage) return salvage.error();
-  world_.warn(said_of(*salvage));
+  world_.warn(salvage_message(*salvage));
   refused = false;
   end = run_once(options, input, routes, hooks, refused);
   if (end || !refused) return end;
   world_.warn(
-      fmt::format("{}: what is sound in its logs cannot be gone on from; they are put "
+      fmt::format("{}: its logs cannot be continued even after salvage; they are set "
                   "aside and all its rows run again",
                   record_.id));
   options.fresh = true;
   return run_once(std::move(options), input, routes, hooks, refused);
 }
 
-std::string BatchJob::said_of(const batch::Salvage& salvage) const {
-  std::string said =
+std::string BatchJob::salvage_message(const batch::Salvage& salvage) const {
+  std::string message =
       salvage.why.empty()
-          ? fmt::format("{}: the record beside its logs was damaged or gone; all lines stay",
-                        record_.id)
+          ? fmt::format(
+                "{}: the job record next to its logs was damaged or missing; all lines are kept",
+                record_.id)
           : fmt::format(
-                "{}: its logs were damaged ({}); lines that are sound and stay: {}, lost "
-                "ones: {}, whose rows run again",
+                "{}: its logs were damaged ({}); valid lines kept: {}, lines lost: {}; "
+                "the rows of lost lines run again",
                 record_.id, salvage.why, with_thousands(salvage.kept),
                 with_thousands(salvage.lost));
-  std::string_view before = "; what was there is kept as ";
+  std::string_view before = "; the damaged files are kept as ";
   for (const std::string& path : salvage.aside) {
-    said += fmt::format("{}{}", before, std::filesystem::path(path).filename().string());
+    message += fmt::format("{}{}", before, std::filesystem::path(path).filename().string());
     before = ", ";
   }
-  return said;
+  return message;
 }
 
 Result<RowsEnd> BatchJob::run_once(batch::JobOptions options, batch::Input& input,
@@ -294,10 +338,34 @@ RequestCounts BatchJob::counts() const {
   if (!now) return counts;
   const int64_t failed_before = now->rows_before_failed;
   const int64_t completed = now->rows_before - failed_before + now->rows_succeeded;
-  // Until the logs of an earlier run were read it is what was known then.
+  // Until the logs of earlier runs are read, the counts are those of the record.
   counts.completed = std::max(counts.completed, completed);
   counts.failed = std::max(counts.failed, failed_before + now->rows_failed);
   return counts;
+}
+
+// --- logs ---
+
+Result<BatchTally> tally(store::Disk& disk, const std::string& results, const std::string& errors) {
+  // It has a buffer and histograms in it.
+  const auto logs = std::make_unique<report::LogTally>();
+  BatchTally sums;
+  const Result<int64_t> results_bytes = read(disk, results, batch::LogKind::kResults, *logs);
+  if (!results_bytes) return results_bytes.error();
+  const Result<int64_t> errors_bytes = read(disk, errors, batch::LogKind::kErrors, *logs);
+  if (!errors_bytes) return errors_bytes.error();
+  sums.results_bytes = *results_bytes;
+  sums.errors_bytes = *errors_bytes;
+  sums.odd = logs->odd(batch::LogKind::kResults).lines + logs->odd(batch::LogKind::kErrors).lines;
+  sums.completed = logs->succeeded();
+  sums.failed = logs->failed();
+  for (const auto& [name, model] : logs->models()) {
+    sums.usage.input_tokens += model.tokens.prompt;
+    sums.usage.cached_tokens += model.tokens.cached;
+    sums.usage.output_tokens += model.tokens.completion;
+    sums.usage.reasoning_tokens += model.tokens.reasoning;
+  }
+  return sums;
 }
 
 }  // namespace windrow::batches

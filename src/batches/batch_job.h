@@ -1,6 +1,6 @@
-// BatchJob: the rows of one batch, run by batch::JobRunner into its logs: answered by the models,
-// or, when its time is over, each told so. It may be run again and again; what has a result is
-// passed over.
+// BatchJob: runs the rows of one batch into its logs with batch::JobRunner: the models answer them
+// or, once the batch's time is over, each gets the error batch_expired. It may run repeatedly; rows
+// that have a result are skipped.
 #pragma once
 
 #include <atomic>
@@ -29,53 +29,54 @@ namespace windrow::batches {
 
 enum class RowsEnd : uint8_t {
   kAll,      // every row has a result
-  kStopped,  // stop() came first
-  kPaused,   // whoever answers cannot be reached: the rest runs later
+  kStopped,  // by stop()
+  kPaused,   // no upstream is reachable: the other rows run later
 };
 
 class BatchJob {
  public:
-  // Everything outlives it. `warn` is told of what was damaged and put aside.
+  // All of it outlives the job. `warn` gets messages about damaged logs.
   struct World {
     store::Disk& disk;
     const Clock& clock;
     const DataDir& data;
     std::function<void(const std::string&)> warn;
-    BatchKeys* keys = nullptr;  // null: batches belong to nobody
+    BatchKeys* keys = nullptr;  // null: batches belong to no key
     llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
     batch::RowApis apis = {};
   };
 
-  // `input`: the place of its file.
+  // `input` is the path of its file, for DataDir::at.
   BatchJob(World world, BatchRecord record, std::string input);
   ~BatchJob();
   BatchJob(const BatchJob&) = delete;
   BatchJob& operator=(const BatchJob&) = delete;
 
-  // Blocks until the rows have ended; one of them at a time. kUnavailable: a model is not there, or
-  // can answer nothing any more; else as JobRunner.
+  // Block until the rows have ended or stop() took effect. One of them at a time. kUnavailable: a
+  // model does not exist or cannot answer any more; else as JobRunner.
   Result<RowsEnd> run(BatchModels& models);
   Result<RowsEnd> run_expired();
 
-  // Any thread, at any time, also before it runs. Rows that run may finish; stop_now ends them too.
+  // Any thread, at any time, also before it runs. After stop() the rows in flight may finish, after
+  // stop_now() they are cancelled. Neither blocks.
   void stop();
   void stop_now();
 
-  // Rows with a result, those of earlier runs included. Any thread.
+  // Rows with a result, earlier runs included. Any thread.
   RequestCounts counts() const;
 
-  // Its rows wait for tokens of their key. Any thread.
+  // True while rows wait for tokens of their key. Any thread.
   bool waits_for_tokens() const { return waits_for_tokens_; }
 
  private:
-  class Rows;
+  class KeyedSubmitter;
 
   Result<RowsEnd> run(batch::JobOptions options, std::span<const batch::ModelRoute> routes,
                       const batch::RunHooks& hooks);
   Result<RowsEnd> run_once(batch::JobOptions options, batch::Input& input,
                            std::span<const batch::ModelRoute> routes, batch::RunHooks hooks,
                            bool& refused);
-  std::string said_of(const batch::Salvage& salvage) const;
+  std::string salvage_message(const batch::Salvage& salvage) const;
   batch::JobOptions options() const;
 
   const World world_;
@@ -91,5 +92,18 @@ class BatchJob {
   bool stopped_ = false;
   bool stopped_now_ = false;
 };
+
+// What the logs of a batch add up to.
+struct BatchTally {
+  int64_t completed = 0;
+  int64_t failed = 0;
+  BatchUsage usage;
+  int64_t odd = 0;            // lines that no job wrote
+  int64_t results_bytes = 0;  // of complete lines
+  int64_t errors_bytes = 0;
+};
+
+// Reads both logs; a missing log is empty, and lines that no job wrote are skipped. kIo.
+Result<BatchTally> tally(store::Disk& disk, const std::string& results, const std::string& errors);
 
 }  // namespace windrow::batches

@@ -43,7 +43,7 @@ class BatchSalvageTest : public testing::ServiceRig {
     close();
   }
 
-  std::string log() const { return folder / results_place(id); }
+  std::string log() const { return folder / results_path(id); }
 
   std::string text(const std::string& path) const {
     std::ifstream file(path, std::ios::binary);
@@ -75,7 +75,7 @@ class BatchSalvageTest : public testing::ServiceRig {
 TEST_F(BatchSalvageTest, OnlyRowsWhoseLinesAreDamagedRunAgain) {
   leave_in(kInProgress);
   const std::string whole = text(log());
-  const std::string record_path = folder / (batch_place(id) + "/results.job.json");
+  const std::string record_path = folder / (batch_folder(id) + "/results.job.json");
   const std::string record = text(record_path);
   size_t warned = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -117,9 +117,9 @@ TEST_F(BatchSalvageTest, OnlyRowsWhoseLinesAreDamagedRunAgain) {
     ASSERT_TRUE(table.update(again));
     close();
     if (hit == 0) continue;
-    EXPECT_EQ(text(folder / (batch_place(id) + "/results.old-1.jsonl")), damaged);
+    EXPECT_EQ(text(folder / (batch_folder(id) + "/results.old-1.jsonl")), damaged);
     for (const char* name : {"job.json", "jsonl", "errors.jsonl"})
-      fs::remove(folder / (batch_place(id) + "/results.old-1." + name));
+      fs::remove(folder / (batch_folder(id) + "/results.old-1." + name));
   }
 }
 
@@ -151,7 +151,7 @@ TEST_F(BatchSalvageTest, AnotherBatchsResultsAreNotTakenForItsOwn) {
 
 TEST_F(BatchSalvageTest, ARecordThatIsGoneCostsNoRow) {
   leave_in(kInProgress);
-  fs::remove(folder / (batch_place(id) + "/results.job.json"));
+  fs::remove(folder / (batch_folder(id) + "/results.job.json"));
   open();
   start();
   expect_whole(wait_for(id, kCompleted));

@@ -18,7 +18,6 @@
 #include "batches/batch_host.h"
 #include "batches/batch_record.h"
 #include "batches/batch_runner.h"
-#include "batches/batch_table.h"
 #include "batches/data_dir.h"
 #include "batches/file_store.h"
 #include "batches/live_batches.h"

@@ -78,7 +78,7 @@ TEST_F(BatchServiceTest, RunsABatchToItsEnd) {
   // Without its files nothing is left of it but its record.
   for (const std::string& file : {*record.output_file_id, *record.error_file_id})
     EXPECT_TRUE(std::holds_alternative<std::monostate>(files->remove(me, file)));
-  EXPECT_FALSE(fs::exists(folder / batch_place(id)));
+  EXPECT_FALSE(fs::exists(folder / batch_folder(id)));
   EXPECT_EQ(view(id).record, record);
 }
 
@@ -223,7 +223,7 @@ TEST_F(BatchServiceTest, OneThatNeverBeganIsCancelledAtOnce) {
   EXPECT_EQ(record.counts, RequestCounts{});
   EXPECT_FALSE(record.output_file_id || record.error_file_id);
   EXPECT_TRUE(asked().empty());
-  EXPECT_FALSE(fs::exists(folder / batch_place(id)));
+  EXPECT_FALSE(fs::exists(folder / batch_folder(id)));
 }
 
 TEST_F(BatchServiceTest, WhoseTimeIsOverTellsEachRowThatIsLeft) {
@@ -344,7 +344,7 @@ TEST_F(BatchServiceTest, WhoseInputIsGoneFailsOrWaitsUntilItsTimeIsOver) {
   const std::string first = create(rows(3));
   const std::string second = create(rows(3));
   for (const std::string& id : {first, second})
-    fs::remove(folder / file_place(view(id).record.request.input_file_id));
+    fs::remove(folder / file_path(view(id).record.request.input_file_id));
   BatchRecord record = view(second).record;
   record.state.status = kInProgress;
   record.models = {"m"};

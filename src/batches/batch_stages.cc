@@ -55,8 +55,7 @@ Result<void> BatchStages::check_input(LiveBatch& batch) {
   if (!file && file.error().kind == ErrorKind::kNotFound)
     return fail_without_input(batch, file.error());
   if (!file) return file.error();
-  const Result<std::unique_ptr<batch::Input>> input =
-      batch::open_input(world_.data.at(file->place));
+  const Result<std::unique_ptr<batch::Input>> input = batch::open_input(world_.data.at(file->path));
   if (!input) return input.error();
   Result<std::unique_ptr<batch::ByteSource>> bytes = (*input)->open();
   if (!bytes) return bytes.error();
@@ -135,7 +134,7 @@ Result<RowsEnd> BatchStages::answer_rows(LiveBatch& batch, std::shared_ptr<Batch
   if (!input) return input.error();
   if (const std::string why = world_.models.unavailable(); !why.empty())
     return Error{ErrorKind::kUnavailable, why};
-  job = make_job(record, input->place);
+  job = make_job(record, input->path);
   {
     const LiveBatches::Lock lock = world_.live.lock();
     world_.live.job_began(lock, batch, job);
@@ -164,8 +163,8 @@ void BatchStages::close(LiveBatch& batch) {
 Result<BatchTally> BatchStages::finish_logs(LiveBatch& batch, const BatchRecord& record,
                                             bool& stopped) {
   const auto read_logs = [&] {
-    return tally(world_.disk, world_.data.at(results_place(record.id)),
-                 world_.data.at(errors_place(record.id)));
+    return tally(world_.disk, world_.data.at(results_path(record.id)),
+                 world_.data.at(errors_path(record.id)));
   };
   Result<BatchTally> sums = read_logs();
   if (!sums) return sums;
@@ -188,7 +187,7 @@ Result<bool> BatchStages::end_rows(LiveBatch& batch, const BatchRecord& record) 
   if (!input && input.error().kind == ErrorKind::kNotFound) return true;
   if (!input) return input.error();
   const bool cancelled = record.state.status == BatchStatus::kCancelling;
-  const std::shared_ptr<BatchJob> job = make_job(record, input->place);
+  const std::shared_ptr<BatchJob> job = make_job(record, input->path);
   {
     const LiveBatches::Lock lock = world_.live.lock();
     world_.live.job_began(lock, batch, job);
@@ -210,11 +209,11 @@ Result<void> BatchStages::make_files(LiveBatch& batch, const BatchTally& sums) {
   const BatchRecord before = world_.live.record_of(batch);
   const std::string& id = before.id;
   const LiveBatches::Lock lock = world_.live.lock();
-  const auto add_file = [&](std::string_view name_ending, const std::string& place, int64_t bytes,
+  const auto add_file = [&](std::string_view name_ending, const std::string& path, int64_t bytes,
                             std::optional<std::string>& file_id) -> Result<void> {
     if (bytes == 0) return {};
     const Result<StoredFile> file =
-        world_.files.add_output(before.owner, id + std::string(name_ending), place, bytes,
+        world_.files.add_output(before.owner, id + std::string(name_ending), path, bytes,
                                 before.request.output_expires_after_s);
     if (!file) return file.error();
     file_id = file->id;
@@ -223,9 +222,8 @@ Result<void> BatchStages::make_files(LiveBatch& batch, const BatchTally& sums) {
   const Result<void> done = world_.data.database().transaction([&]() -> Result<void> {
     std::optional<std::string> output_id;
     std::optional<std::string> error_id;
-    Result<void> added =
-        add_file("_output.jsonl", results_place(id), sums.results_bytes, output_id);
-    if (added) added = add_file("_error.jsonl", errors_place(id), sums.errors_bytes, error_id);
+    Result<void> added = add_file("_output.jsonl", results_path(id), sums.results_bytes, output_id);
+    if (added) added = add_file("_error.jsonl", errors_path(id), sums.errors_bytes, error_id);
     if (!added) return added;
     const Result<bool> changed =
         world_.live.apply(lock, batch, BatchEvent::kFilesMade, [&](BatchRecord& record) {
@@ -242,11 +240,11 @@ Result<void> BatchStages::make_files(LiveBatch& batch, const BatchTally& sums) {
     world_.live.restore(lock, batch, before);
     return done;
   }
-  world_.files.grew((sums.results_bytes > 0 ? 1 : 0) + (sums.errors_bytes > 0 ? 1 : 0),
-                    sums.results_bytes + sums.errors_bytes);
+  world_.files.add_to_totals((sums.results_bytes > 0 ? 1 : 0) + (sums.errors_bytes > 0 ? 1 : 0),
+                             sums.results_bytes + sums.errors_bytes);
   std::error_code ignored;
   if (sums.results_bytes + sums.errors_bytes == 0)
-    std::filesystem::remove_all(world_.data.at(batch_place(id)), ignored);
+    std::filesystem::remove_all(world_.data.at(batch_folder(id)), ignored);
   return {};
 }
 

@@ -16,7 +16,6 @@
 #include "batches/data_dir.h"
 #include "batches/file_store.h"
 #include "batches/live_batches.h"
-#include "batches/tally.h"
 #include "store/disk.h"
 
 namespace windrow::batches {

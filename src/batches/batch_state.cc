@@ -43,7 +43,7 @@ std::optional<BatchStatus> next(const BatchState& state, BatchEvent event) {
   using enum BatchStatus;
   switch (state.status) {
     case kValidating:
-      // Its time may be over before it was looked at: it is told so once it is known what is in it.
+      // kTimeOver changes nothing here: the batch expires once its rows are known.
       if (event == BatchEvent::kChecked) return kInProgress;
       if (event == BatchEvent::kFaulty) return kFailed;
       if (event == BatchEvent::kCancel) return kCancelling;

@@ -1,4 +1,4 @@
-// The states of a batch, as the OpenAI API has them, and what each event does in each. Pure.
+// The states of a batch, as in the OpenAI API, and what each event does in each of them. Pure.
 //
 //   validating --> failed
 //       |  `-----> in_progress --> finalizing --> completed
@@ -26,27 +26,27 @@ enum class BatchStatus : uint8_t {
 
 inline constexpr size_t kBatchStatuses = 8;
 
-// As the API says it: "in_progress".
+// The API's name: "in_progress".
 std::string_view to_string(BatchStatus status);
 std::optional<BatchStatus> batch_status_of(std::string_view text);
 
-// Nothing happens in it any more.
+// True if no event changes it any more.
 bool is_final(BatchStatus status);
 
 enum class BatchEvent : uint8_t {
   kChecked,    // every line of the input is a request
-  kFaulty,     // some are not, or there is none
-  kCancel,     // somebody asks for it
-  kTimeOver,   // BatchState::expires_at has come
+  kFaulty,     // some lines are not, or there are none
+  kCancel,     // a client cancels the batch
+  kTimeOver,   // BatchState::expires_at has passed
   kRowsEnded,  // every row has a result
-  kFilesMade,  // what came of the rows can be fetched
+  kFilesMade,  // the output files exist
 };
 
-// Moments are seconds since 1970.
+// Times are seconds since 1970.
 struct BatchState {
   BatchStatus status = BatchStatus::kValidating;
 
-  // Of kFinalizing: rows without a result get one that says so, and the batch ends as kExpired.
+  // kFinalizing: rows without a result get the error batch_expired, and the batch ends as kExpired.
   bool time_over = false;
 
   int64_t created_at = 0;
@@ -62,7 +62,7 @@ struct BatchState {
   friend bool operator==(const BatchState&, const BatchState&) = default;
 };
 
-// What it is afterwards; nothing: the event changes nothing in this state.
+// The state after the event; nullopt if the event changes nothing in this state.
 std::optional<BatchState> after(const BatchState& state, BatchEvent event, int64_t now_unix_s);
 
 }  // namespace windrow::batches

@@ -57,7 +57,7 @@ std::string unguessable() {
   return text;
 }
 
-// Prompts and answers of everybody are in there.
+// The folder has the prompts and answers of all clients.
 Result<void> make_private(const std::string& path) {
   std::error_code error;
   if (fs::create_directories(path, error))
@@ -73,7 +73,7 @@ Result<void> make_private(const std::string& path) {
 void make_database_private(const std::string& path) {
   constexpr mode_t kForItsOwner = 0600;
   const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kForItsOwner);
-  // Else it is there, or what is wrong shows when it is opened.
+  // Otherwise it exists already, or opening it will report the error.
   if (fd >= 0) ::close(fd);
 }
 
@@ -81,7 +81,7 @@ std::string counted(int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
 }
 
-// How many entries of a folder nothing in the table has as its id.
+// How many entries of a folder are not in the table.
 Result<int64_t> count_unknown(store::Database& database, const std::string& folder,
                               std::string_view table) {
   std::set<std::string> known;
@@ -102,36 +102,37 @@ Result<int64_t> count_unknown(store::Database& database, const std::string& fold
   return unknown;
 }
 
-// Whose database was taken away or is of another folder.
-Result<void> look_for_unknown(store::Database& database, const std::string& root,
-                              std::vector<std::string>& warnings) {
+// Warns if the folder has files that its database does not know: the database is gone or another
+// one.
+Result<void> warn_about_unknown(store::Database& database, const std::string& root,
+                                std::vector<std::string>& warnings) {
   const Result<int64_t> files = count_unknown(database, root + "/files", "files");
   if (!files) return files.error();
   const Result<int64_t> batches = count_unknown(database, root + "/batches", "batches");
   if (!batches) return batches.error();
   if (*files + *batches == 0) return {};
   warnings.push_back(fmt::format(
-      "{0}/windrow.db knows nothing of {1} in {0}/files and {2} in {0}/batches: they are neither "
-      "listed nor counted; put back the database that knows them, or remove them",
+      "{0}/windrow.db does not list {1} in {0}/files and {2} in {0}/batches: they are neither "
+      "shown nor counted; restore the database that lists them, or remove them",
       root, counted(*files, "file"), counted(*batches, "folder")));
   return {};
 }
 
 }  // namespace
 
-std::string file_place(std::string_view file_id) {
+std::string file_path(std::string_view file_id) {
   return fmt::format("files/{}", file_id);
 }
 
-std::string batch_place(std::string_view batch_id) {
+std::string batch_folder(std::string_view batch_id) {
   return fmt::format("batches/{}", batch_id);
 }
 
-std::string results_place(std::string_view batch_id) {
+std::string results_path(std::string_view batch_id) {
   return fmt::format("batches/{}/results.jsonl", batch_id);
 }
 
-std::string errors_place(std::string_view batch_id) {
+std::string errors_path(std::string_view batch_id) {
   return fmt::format("batches/{}/results.errors.jsonl", batch_id);
 }
 
@@ -149,7 +150,7 @@ DataDir::DataDir(std::string root, std::unique_ptr<store::Database> database)
 llm::Failure DataDir::report(const Error& error) {
   {
     const std::scoped_lock lock(mutex_);
-    if (warn_ && std::exchange(told_, error.message) != error.message)
+    if (warn_ && std::exchange(last_reported_, error.message) != error.message)
       warn_(fmt::format("files and batches: {}", error.message));
   }
   return of_storage(error);
@@ -169,7 +170,7 @@ Result<std::unique_ptr<DataDir>> DataDir::open(std::string root,
         "{}; it was put aside as {} and a new one was created: earlier files and batches are not "
         "listed any more, their bytes stay in {}",
         opened->why, opened->put_aside, root));
-  } else if (Result<void> looked = look_for_unknown(*opened->database, root, warnings); !looked) {
+  } else if (Result<void> looked = warn_about_unknown(*opened->database, root, warnings); !looked) {
     return looked.error();
   }
   return std::unique_ptr<DataDir>(new DataDir(std::move(root), std::move(opened->database)));

@@ -1,7 +1,7 @@
-// The data folder: which file lies where, and the database that knows them.
+// DataDir: the data folder of a server: its files and its database.
 //
 //   DATA/windrow.db              files and batches (-wal, -shm: SQLite's)
-//   DATA/files/file-ID           what was uploaded; file-ID.part while it is
+//   DATA/files/file-ID           uploaded files; file-ID.part during the upload
 //   DATA/batches/batch_ID/       the logs of a batch, as `windrow run -o results.jsonl` writes them
 #pragma once
 
@@ -22,22 +22,21 @@ namespace windrow::batches {
 
 class DataDir {
  public:
-  // Makes the folders that are missing and opens the database. What is damaged is put aside under
-  // another name and said in `warnings`. kIo, kDiskFull, kConflict.
+  // Creates missing folders and opens the database. A damaged database is renamed and replaced by a
+  // new one, and `warnings` says so. kIo, kDiskFull; kConflict: another server uses the folder.
   static Result<std::unique_ptr<DataDir>> open(std::string root,
                                                std::vector<std::string>& warnings);
 
-  // What people should know who run the server is told to `warn` from now on, by any thread. Before
-  // others use it.
+  // Sets the function that gets messages for the operator, on any thread. Before other methods.
   void set_warn(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
 
-  // Of something in it that could not be read or written: tells it, not the same twice in a row,
-  // and says what clients hear. Thread-safe.
+  // Reports a failed read or write to the operator, unless it repeats the last report, and returns
+  // the failure for clients: 507 or 500. Thread-safe.
   llm::Failure report(const Error& error);
 
   store::Database& database() const { return *database_; }
 
-  // Of something that is named relative to the folder, as the database has it.
+  // The full path of a path relative to the folder, as in the database.
   std::string at(std::string_view relative) const { return root_ + "/" + std::string(relative); }
 
   const std::string& root() const { return root_; }
@@ -49,18 +48,18 @@ class DataDir {
   const std::unique_ptr<store::Database> database_;
   std::function<void(const std::string&)> warn_;
   std::mutex mutex_;
-  std::string told_;  // last
+  std::string last_reported_;
 };
 
-// Relative to it.
-std::string file_place(std::string_view file_id);
-std::string batch_place(std::string_view batch_id);    // a folder
-std::string results_place(std::string_view batch_id);  // results.jsonl in it
-std::string errors_place(std::string_view batch_id);
+// Paths relative to the folder.
+std::string file_path(std::string_view file_id);
+std::string batch_folder(std::string_view batch_id);  // a folder
+std::string results_path(std::string_view batch_id);  // results.jsonl in it
+std::string errors_path(std::string_view batch_id);
 
 inline constexpr std::string_view kPartEnding = ".part";
 
-// "file-" or "batch_" and 32 digits that nobody can guess.
+// "file-" or "batch_" and 32 hexadecimal digits that cannot be guessed.
 std::string new_file_id();
 std::string new_batch_id();
 

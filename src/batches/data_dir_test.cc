@@ -50,7 +50,7 @@ TEST_F(DataDirTest, WhatTheDatabaseDoesNotKnowIsSaid) {
   fs::create_directory(root + "/batches/batch_1");
   const std::vector<std::string> warnings = open();
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_NE(warnings[0].find("knows nothing of 1 file in"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("does not list 1 file in"), std::string::npos) << warnings[0];
   EXPECT_NE(warnings[0].find("and 1 folder in"), std::string::npos) << warnings[0];
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "batches/batch_request.h"
+#include "batches/batch_json.h"
 
 namespace windrow::batches {
 namespace {
@@ -34,10 +34,10 @@ StoredFile file_of(const store::DatabaseRow& row) {
           .bytes = row.number(4),
           .created_at = row.number(5),
           .expires_at = row.number_or_none(6),
-          .place = row.text(7)};
+          .path = row.text(7)};
 }
 
-// What a client calls it is a text for people: no folders, no control characters, not too long.
+// A client's file name without folders and control characters, and not too long.
 std::string name_of(std::string_view given) {
   const size_t slash = given.find_last_of("/\\");
   std::string name = utf8_repair(slash == std::string_view::npos ? given : given.substr(slash + 1));
@@ -47,36 +47,34 @@ std::string name_of(std::string_view given) {
 }
 
 llm::Failure too_large(int64_t bytes_max) {
-  return {
-      .failure_class = llm::FailureClass::kRequest,
-      .status = 413,
-      .code = "file_too_large",
-      .message = fmt::format("the file is larger than {}, as large as one may be here; split it, "
-                             "or have the operator raise --max-file-mb",
-                             human_bytes(static_cast<uint64_t>(bytes_max))),
-      .param = "file"};
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 413,
+          .code = "file_too_large",
+          .message = fmt::format("the file is larger than {}, the limit of this server; split it, "
+                                 "or ask the operator to raise --max-file-mb",
+                                 human_bytes(static_cast<uint64_t>(bytes_max))),
+          .param = "file"};
 }
 
 llm::Failure no_room(int64_t bytes_max) {
-  return {
-      .failure_class = llm::FailureClass::kRequest,
-      .status = 507,
-      .code = "storage_full",
-      .message = fmt::format("all files together would be larger than {}, as large as they may be "
-                             "here; delete some, or have the operator raise "
-                             "--max-files-mb",
-                             human_bytes(static_cast<uint64_t>(bytes_max))),
-      .param = "file"};
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 507,
+          .code = "storage_full",
+          .message = fmt::format("all files together would be larger than {}, the limit of this "
+                                 "server; delete some, or ask the operator to raise "
+                                 "--max-files-mb",
+                                 human_bytes(static_cast<uint64_t>(bytes_max))),
+          .param = "file"};
 }
 
-// Nothing: the form is as it must be; `kept_s` then says for how long the file is kept.
+// Nullopt if the form is valid; `kept_s` is how long the file is kept.
 std::optional<llm::Failure> check(const UploadForm& form, std::optional<int64_t>& kept_s) {
   if (form.purpose.empty()) {
     return invalid("the form has no field \"purpose\"; it must be \"batch\"", "purpose");
   }
   if (form.purpose != "batch") {
     return invalid(
-        fmt::format("purpose is \"{}\"; files are kept for batches alone here: it must be "
+        fmt::format("purpose is \"{}\"; this server keeps files only for batches: it must be "
                     "\"batch\"",
                     utf8_repair(form.purpose.substr(0, 80))),
         "purpose");
@@ -105,7 +103,7 @@ FileStore::FileStore(DataDir& data, store::Disk& disk, const Clock& clock, FileL
 Result<std::unique_ptr<FileStore>> FileStore::open(DataDir& data, store::Disk& disk,
                                                    const Clock& clock, FileLimits limits) {
   auto files = std::unique_ptr<FileStore>(new FileStore(data, disk, clock, limits));
-  if (Result<void> ended = files->end_what_was_cut(); !ended) return ended.error();
+  if (Result<void> ended = files->recover_uploads(); !ended) return ended.error();
   const Result<void> summed =
       data.database().ask("SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM files", {},
                           [&](const store::DatabaseRow& row) {
@@ -116,9 +114,9 @@ Result<std::unique_ptr<FileStore>> FileStore::open(DataDir& data, store::Disk& d
   return files;
 }
 
-// An upload is synced, then its row is written, then it gets its name: with a row and all of its
-// bytes it only lacks the last of these.
-Result<void> FileStore::end_what_was_cut() {
+// An upload is synced, then its row is written, then it is renamed: if it has a row, only the
+// renaming is missing.
+Result<void> FileStore::recover_uploads() {
   std::vector<std::string> parts;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(data_.at("files"), error)) {
@@ -133,9 +131,9 @@ Result<void> FileStore::end_what_was_cut() {
     const std::string id = part.substr(0, part.size() - kPartEnding.size());
     const Result<std::optional<StoredFile>> file = find(id);
     if (!file) return file.error();
-    const std::string path = data_.at(file_place(part));
-    const Result<void> done = *file && !disk_.exists(data_.at((*file)->place))
-                                  ? disk_.rename(path, data_.at((*file)->place))
+    const std::string path = data_.at(file_path(part));
+    const Result<void> done = *file && !disk_.exists(data_.at((*file)->path))
+                                  ? disk_.rename(path, data_.at((*file)->path))
                                   : disk_.remove(path);
     if (!done) return done;
   }
@@ -149,7 +147,7 @@ bool FileStore::reserve(int64_t bytes) {
   return true;
 }
 
-void FileStore::give_back(int64_t bytes) {
+void FileStore::release(int64_t bytes) {
   const std::scoped_lock lock(mutex_);
   total_bytes_ -= bytes;
 }
@@ -162,15 +160,15 @@ FileStore::Upload::Upload(FileStore& store, std::string id, std::unique_ptr<stor
 FileStore::Upload::~Upload() {
   if (!file_) return;
   file_.reset();
-  // What cannot be removed now is at the next start.
-  (void)store_.disk_.remove(store_.data_.at(file_place(id_ + std::string(kPartEnding))));
-  store_.give_back(bytes_);
+  // If it cannot be removed now, the next start removes it.
+  (void)store_.disk_.remove(store_.data_.at(file_path(id_ + std::string(kPartEnding))));
+  store_.release(bytes_);
 }
 
 Reply<std::unique_ptr<FileStore::Upload>> FileStore::begin_upload() {
   std::string id = new_file_id();
   Result<std::unique_ptr<store::AppendFile>> file =
-      disk_.open_append(data_.at(file_place(id + std::string(kPartEnding))));
+      disk_.open_append(data_.at(file_path(id + std::string(kPartEnding))));
   if (!file) return data_.report(file.error());
   return std::unique_ptr<Upload>(new Upload(*this, std::move(id), *std::move(file)));
 }
@@ -205,18 +203,18 @@ Reply<StoredFile> FileStore::Upload::finish(const Viewer& owner, const UploadFor
                   .bytes = bytes_,
                   .created_at = store_.clock_.unix_seconds(),
                   .expires_at = std::nullopt,
-                  .place = file_place(id_)};
+                  .path = file_path(id_)};
   if (kept_s) file.expires_at = file.created_at + *kept_s;
-  const std::string path = store_.data_.at(file.place);
+  const std::string path = store_.data_.at(file.path);
   if (Result<void> synced = file_->sync(); !synced) return store_.data_.report(synced.error());
   const std::string part = path + std::string(kPartEnding);
   if (Result<void> kept = store_.disk_.sync_folder_of(part); !kept)
     return store_.data_.report(kept.error());
   if (Result<void> inserted = store_.insert(file); !inserted)
     return store_.data_.report(inserted.error());
-  // From here on it is a file, whatever happens: the next start would give it its name.
+  // From here on it is a file even after a crash: the next start would rename it.
   file_.reset();
-  store_.grew(1, 0);
+  store_.add_to_totals(1, 0);
   if (Result<void> named = store_.disk_.rename(part, path); !named)
     return store_.data_.report(named.error());
   (void)store_.disk_.sync_folder_of(path);
@@ -229,7 +227,7 @@ Result<void> FileStore::insert(const StoredFile& file) {
   const Result<int64_t> inserted = data_.database().change(
       fmt::format("INSERT INTO files ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kFileColumns),
       {file.id, file.owner, file.filename, file.purpose, file.bytes, file.created_at,
-       store::value_of(file.expires_at), file.place});
+       store::value_of(file.expires_at), file.path});
   if (!inserted) return inserted.error();
   return {};
 }
@@ -305,7 +303,7 @@ Reply<FileContent> FileStore::open_input(std::string_view id) {
 }
 
 Reply<FileContent> FileStore::open_bytes(StoredFile found) {
-  Result<std::unique_ptr<store::ReadFile>> bytes = disk_.open_read(data_.at(found.place));
+  Result<std::unique_ptr<store::ReadFile>> bytes = disk_.open_read(data_.at(found.path));
   if (!bytes && bytes.error().kind != ErrorKind::kNotFound) return data_.report(bytes.error());
   const Result<uint64_t> size = bytes ? (*bytes)->size() : Result<uint64_t>(uint64_t{0});
   if (!size) return data_.report(size.error());
@@ -321,7 +319,7 @@ Reply<FileContent> FileStore::open_bytes(StoredFile found) {
   return FileContent{.file = std::move(found), .bytes = *std::move(bytes)};
 }
 
-// --- taking away -------------------------------------------------------------------------------
+// --- deleting ----------------------------------------------------------------------------------
 
 Result<bool> FileStore::is_in_use(std::string_view id) {
   bool in_use = false;
@@ -332,10 +330,10 @@ Result<bool> FileStore::is_in_use(std::string_view id) {
   return in_use;
 }
 
-// The bytes first: a row without bytes can be deleted again, bytes without a row never. False: it
-// was gone already.
-Result<bool> FileStore::take_away(const StoredFile& file) {
-  const std::string path = data_.at(file.place);
+// The bytes first: a row without bytes can be deleted again, bytes without a row cannot. False if
+// the file was deleted already.
+Result<bool> FileStore::delete_file(const StoredFile& file) {
+  const std::string path = data_.at(file.path);
   if (Result<void> removed = disk_.remove(path);
       !removed && removed.error().kind != ErrorKind::kNotFound)
     return removed.error();
@@ -343,8 +341,8 @@ Result<bool> FileStore::take_away(const StoredFile& file) {
   if (!gone) return gone.error();
   if (file.purpose != "batch_output") return *gone > 0;
 
-  // With the last of a batch's files its folder goes: nothing is left in it but what a job notes.
-  const fs::path folder = fs::path(file.place).parent_path();
+  // The last file of a batch takes the folder along, where only the job's own record is left.
+  const fs::path folder = fs::path(file.path).parent_path();
   bool others = false;
   const Result<void> asked = data_.database().ask(
       "SELECT 1 FROM files WHERE substr(place, 1, length(?1)) = ?1 LIMIT 1",
@@ -355,8 +353,8 @@ Result<bool> FileStore::take_away(const StoredFile& file) {
   return *gone > 0;
 }
 
-// False: a batch that has not ended reads it.
-Result<bool> FileStore::take_away_unless_used(const StoredFile& file) {
+// False if an unfinished batch reads it.
+Result<bool> FileStore::delete_unless_used(const StoredFile& file) {
   bool used = false;
   bool gone = false;
   const Result<void> done = data_.database().transaction([&]() -> Result<void> {
@@ -364,20 +362,20 @@ Result<bool> FileStore::take_away_unless_used(const StoredFile& file) {
     if (!in_use) return in_use.error();
     used = *in_use;
     if (used) return {};
-    const Result<bool> taken = take_away(file);
+    const Result<bool> taken = delete_file(file);
     if (!taken) return taken.error();
     gone = *taken;
     return {};
   });
   if (!done) return done.error();
-  if (gone) grew(-1, -file.bytes);
+  if (gone) add_to_totals(-1, -file.bytes);
   return !used;
 }
 
 Reply<std::monostate> FileStore::remove(const Viewer& viewer, std::string_view id) {
   Reply<StoredFile> file = get(viewer, id);
   if (auto* failure = std::get_if<llm::Failure>(&file)) return std::move(*failure);
-  const Result<bool> removed = take_away_unless_used(std::get<StoredFile>(file));
+  const Result<bool> removed = delete_unless_used(std::get<StoredFile>(file));
   if (!removed) return data_.report(removed.error());
   if (*removed) return std::monostate();
   return llm::Failure{
@@ -398,7 +396,7 @@ Result<int64_t> FileStore::remove_expired() {
   if (!asked) return asked.error();
   int64_t gone = 0;
   for (const StoredFile& file : over) {
-    const Result<bool> removed = take_away_unless_used(file);
+    const Result<bool> removed = delete_unless_used(file);
     if (!removed) return removed.error();
     gone += *removed ? 1 : 0;
   }
@@ -408,7 +406,7 @@ Result<int64_t> FileStore::remove_expired() {
 // --- for batches -------------------------------------------------------------------------------
 
 Result<StoredFile> FileStore::add_output(const std::string& owner, const std::string& filename,
-                                         const std::string& place, int64_t bytes,
+                                         const std::string& path, int64_t bytes,
                                          std::optional<int64_t> kept_s) {
   StoredFile file{.id = new_file_id(),
                   .owner = owner,
@@ -417,13 +415,13 @@ Result<StoredFile> FileStore::add_output(const std::string& owner, const std::st
                   .bytes = bytes,
                   .created_at = clock_.unix_seconds(),
                   .expires_at = std::nullopt,
-                  .place = place};
+                  .path = path};
   if (kept_s) file.expires_at = file.created_at + *kept_s;
   if (Result<void> inserted = insert(file); !inserted) return inserted.error();
   return file;
 }
 
-void FileStore::grew(int64_t files, int64_t bytes) {
+void FileStore::add_to_totals(int64_t files, int64_t bytes) {
   const std::scoped_lock lock(mutex_);
   total_files_ += files;
   total_bytes_ += bytes;

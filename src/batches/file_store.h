@@ -1,5 +1,5 @@
-// FileStore: files that clients uploaded and files that batches made. Their bytes lie in the data
-// folder, what is known of them in its database; a file is there once its row is.
+// FileStore: the files that clients uploaded and that batches made. Their bytes are in the data
+// folder, everything else about them in its database; a file exists once its row does.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct StoredFile {
   int64_t bytes = 0;
   int64_t created_at = 0;  // seconds since 1970
   std::optional<int64_t> expires_at;
-  std::string place;  // DataDir::at
+  std::string path;  // for DataDir::at
 
   friend bool operator==(const StoredFile&, const StoredFile&) = default;
 };
 
-// What the form of an upload says beside the file.
+// The fields of an upload besides the file.
 struct UploadForm {
   std::string filename;
   std::string purpose;
@@ -40,7 +40,7 @@ struct UploadForm {
 };
 
 struct FileQuery {
-  std::string after;  // an id; empty: from the beginning
+  std::string after;  // an id; empty: start at the beginning
   int64_t limit = 10'000;
   bool ascending = false;
   std::string purpose;  // empty: all
@@ -53,10 +53,9 @@ struct FilePage {
 
 struct FileLimits {
   int64_t file_bytes_max = 0;
-  int64_t total_bytes_max = 0;  // of all files together; 0: none
+  int64_t total_bytes_max = 0;  // of all files together; 0: no limit
 };
 
-// How much there is.
 struct FileTotals {
   int64_t files = 0;
   int64_t bytes = 0;
@@ -67,25 +66,25 @@ struct FileContent {
   std::unique_ptr<store::ReadFile> bytes;
 };
 
-// Thread-safe. Every method may wait for the disk.
+// Thread-safe. Methods may wait for the disk unless they say otherwise.
 class FileStore {
  public:
-  // Brings uploads to an end that a crash left between two steps, and forgets those it cut off.
-  // `data`, `disk` and `clock` outlive it. kIo, kDiskFull.
+  // Completes uploads whose row was written before a crash, and removes unfinished ones. `data`,
+  // `disk` and `clock` outlive it. kIo, kDiskFull.
   static Result<std::unique_ptr<FileStore>> open(DataDir& data, store::Disk& disk,
                                                  const Clock& clock, FileLimits limits);
 
-  // Bytes that arrive. Used by one thread at a time; what is not finished is gone with it.
+  // An upload in progress. Used by one thread at a time. Destroying it before finish() removes it.
   class Upload {
    public:
     ~Upload();
     Upload(const Upload&) = delete;
     Upload& operator=(const Upload&) = delete;
 
-    // 413 file_too_large, 507 when the disk or what may be kept is full.
+    // 413 file_too_large; 507 if the disk or FileLimits::total_bytes_max is full.
     Reply<std::monostate> append(std::string_view bytes);
 
-    // Its bytes are safe and it is a file. 400 for a form that cannot be, naming the field.
+    // Makes the bytes durable and the upload a file. 400 for an invalid field, which it names.
     Reply<StoredFile> finish(const Viewer& owner, const UploadForm& form);
 
     int64_t bytes() const { return bytes_; }
@@ -102,49 +101,49 @@ class FileStore {
 
   Reply<std::unique_ptr<Upload>> begin_upload();
 
-  // Why one of so many bytes need not begin. Waits for nobody.
+  // Why an upload of this size would fail; nullopt if it may begin. Does not block.
   std::optional<llm::Failure> refuse_bytes(int64_t bytes) const;
 
   Reply<StoredFile> get(const Viewer& viewer, std::string_view id);
   Reply<FilePage> list(const Viewer& viewer, const FileQuery& query);
 
-  // A file that is deleted meanwhile can be read to its end. 404 with code file_bytes_missing where
-  // somebody took the bytes away.
+  // A file that is deleted afterwards can still be read to its end. 404 file_bytes_missing if the
+  // bytes were removed by hand.
   Reply<FileContent> open_content(const Viewer& viewer, std::string_view id);
 
-  // 400 file_in_use while a batch that has not ended reads it.
+  // 400 file_in_use while an unfinished batch reads it.
   Reply<std::monostate> remove(const Viewer& viewer, std::string_view id);
 
   // --- for batches ---
 
-  // Of a batch that has not ended, so it is there even when its own time is over. As open_content.
+  // As open_content, for the input of an unfinished batch, which exists even if it has expired.
   Reply<FileContent> open_input(std::string_view id);
 
-  // Adds the row of a file that a batch made; call it within a transaction, and grew() once that is
-  // done. Its bytes are at `place` already.
+  // Adds the row of a file that a batch made, with its bytes at `path` already. Call it within a
+  // transaction, and add_to_totals() after that has succeeded.
   Result<StoredFile> add_output(const std::string& owner, const std::string& filename,
-                                const std::string& place, int64_t bytes,
+                                const std::string& path, int64_t bytes,
                                 std::optional<int64_t> kept_s);
-  void grew(int64_t files, int64_t bytes);
+  void add_to_totals(int64_t files, int64_t bytes);
 
-  // Takes those away whose time is over, unless a batch that has not ended reads them; how many.
+  // Deletes expired files that no unfinished batch reads. Returns how many.
   Result<int64_t> remove_expired();
 
-  // With what arrives. Waits for nobody.
+  // Includes uploads in progress. Does not block.
   FileTotals totals() const;
 
  private:
   FileStore(DataDir& data, store::Disk& disk, const Clock& clock, FileLimits limits);
 
-  Result<void> end_what_was_cut();
+  Result<void> recover_uploads();
   Result<std::optional<StoredFile>> find(std::string_view id);
   Reply<FileContent> open_bytes(StoredFile file);
   Result<void> insert(const StoredFile& file);
   Result<bool> is_in_use(std::string_view id);
-  Result<bool> take_away(const StoredFile& file);
-  Result<bool> take_away_unless_used(const StoredFile& file);
+  Result<bool> delete_file(const StoredFile& file);
+  Result<bool> delete_unless_used(const StoredFile& file);
   bool reserve(int64_t bytes);
-  void give_back(int64_t bytes);
+  void release(int64_t bytes);
 
   DataDir& data_;
   store::Disk& disk_;
@@ -153,7 +152,7 @@ class FileStore {
 
   mutable std::mutex mutex_;
   int64_t total_files_ = 0;
-  int64_t total_bytes_ = 0;  // of files, and of what arrives
+  int64_t total_bytes_ = 0;  // with uploads in progress
 };
 
 }  // namespace windrow::batches

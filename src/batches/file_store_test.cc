@@ -216,9 +216,9 @@ TEST_F(FileStoreTest, WhoseTimeIsOverIsGone) {
 
 TEST_F(FileStoreTest, BytesThatSomebodyTookAwayAreMissedByName) {
   const StoredFile file = upload("some bytes");
-  fs::resize_file(folder / file.place, 3);
+  fs::resize_file(folder / file.path, 3);
   EXPECT_EQ(content(kAlice, file.id), "file_bytes_missing");
-  fs::remove(folder / file.place);
+  fs::remove(folder / file.path);
   EXPECT_EQ(content(kAlice, file.id), "file_bytes_missing");
   EXPECT_EQ(code(files->remove(kAlice, file.id)), "");
 }

@@ -26,7 +26,6 @@
 #include "batches/batch_host.h"
 #include "batches/batch_job.h"
 #include "batches/batch_record.h"
-#include "batches/batch_table.h"
 
 namespace windrow::batches {
 

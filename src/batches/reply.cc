@@ -25,15 +25,16 @@ llm::Failure invalid(std::string message, std::string param) {
 
 llm::Failure of_storage(const Error& error) {
   if (error.kind == ErrorKind::kDiskFull) {
-    return {.failure_class = llm::FailureClass::kRequest,
-            .status = 507,
-            .code = "disk_full",
-            .message = "the server's disk is full; delete files, or have the operator make room"};
+    return {
+        .failure_class = llm::FailureClass::kRequest,
+        .status = 507,
+        .code = "disk_full",
+        .message = "the server's disk is full; delete files, or ask the operator to free space"};
   }
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 500,
           .code = "storage_error",
-          .message = "the server could not read or write what it keeps; its log says why"};
+          .message = "the server could not read or write its data; its log says why"};
 }
 
 }  // namespace windrow::batches

@@ -22,7 +22,7 @@ namespace json = boost::json;
 
 namespace {
 
-// How much of what a line says a message repeats.
+// How much of a line's text a message repeats.
 constexpr size_t kShownBytes = 80;
 
 std::string shown(std::string_view text) {
@@ -30,7 +30,7 @@ std::string shown(std::string_view text) {
   return fmt::format("\"{}...\"", utf8_repair(text.substr(0, kShownBytes)));
 }
 
-// How many texts a body wants embedded; an array of numbers is one, as tokens.
+// How many texts a body has to embed; an array of numbers is one text, as tokens.
 int64_t texts_of(const json::object& body) {
   const json::value* input = body.if_contains("input");
   const json::array* list = input == nullptr ? nullptr : input->if_array();
@@ -43,8 +43,8 @@ class Validator {
   explicit Validator(const ValidationRules& rules)
       : rules_(rules), reader_({.models = {"any"}, .any_model = true, .raw = true}) {}
 
-  // False: there is no point in reading on.
-  bool see(const batch::Line& line) {
+  // False if reading on is useless.
+  bool check(const batch::Line& line) {
     if (line.beyond) {
       add(line, "file_too_large",
           fmt::format(
@@ -57,7 +57,7 @@ class Validator {
     }
     if (++rows_ > rules_.rows_max) {
       rows_ = rules_.rows_max;
-      return refuse_more(line, "requests");
+      return refuse_further(line, "requests");
     }
     auto opened = reader_.open(line);
     if (const auto* fault = std::get_if<batch::RowFault>(&opened)) {
@@ -78,8 +78,8 @@ class Validator {
           "custom_id");
       return true;
     }
-    see(line, envelope.line);
-    return texts_ <= rules_.rows_max || refuse_more(line, "texts to embed");
+    check(line, envelope.line);
+    return texts_ <= rules_.rows_max || refuse_further(line, "texts to embed");
   }
 
   std::variant<CheckedInput, std::vector<BatchFault>> finish() {
@@ -88,11 +88,11 @@ class Validator {
            .message = "the file has no requests; write one JSON object per line"});
     }
     if (faults_.empty()) return CheckedInput{.rows = rows_, .models = std::move(models_)};
-    if (more_ > 0) {
+    if (unlisted_faults_ > 0) {
       faults_.push_back({.code = "too_many_errors",
                          .message = fmt::format("{} more lines are at fault; only the first {} are "
                                                 "listed",
-                                                with_thousands(more_), kFaultsMax)});
+                                                with_thousands(unlisted_faults_), kFaultsMax)});
     }
     return std::move(faults_);
   }
@@ -101,7 +101,7 @@ class Validator {
     if (faults_.size() < kFaultsMax) {
       faults_.push_back(std::move(fault));
     } else {
-      ++more_;
+      ++unlisted_faults_;
     }
   }
 
@@ -115,16 +115,16 @@ class Validator {
          .line = number_of(line)});
   }
 
-  bool refuse_more(const batch::Line& line, std::string_view what) {
+  bool refuse_further(const batch::Line& line, std::string_view what) {
     add(line, "too_many_tasks",
-        fmt::format("the file has more than {} {}, as many as a batch may have here; split it, or "
-                    "have the operator raise --max-batch-rows",
+        fmt::format("the file has more than {} {}, the limit of this server; split it, or "
+                    "ask the operator to raise --max-batch-rows",
                     with_thousands(rules_.rows_max), what),
         "");
     return false;
   }
 
-  void see(const batch::Line& line, const json::object& members) {
+  void check(const batch::Line& line, const json::object& members) {
     const json::value* method = members.if_contains("method");
     if (method == nullptr || !method->is_string() || method->get_string() != "POST") {
       return add(line, "invalid_request",
@@ -153,11 +153,11 @@ class Validator {
                  fmt::format("the model of line {} must be a string", line.number), "body.model");
     }
     if (rules_.endpoint == llm::Endpoint::kEmbeddings) texts_ += texts_of(body->get_object());
-    see_model(line, model != nullptr && model->is_string() ? std::string(model->get_string())
-                                                           : std::string());
+    check_model(line, model != nullptr && model->is_string() ? std::string(model->get_string())
+                                                             : std::string());
   }
 
-  void see_model(const batch::Line& line, const std::string& name) {
+  void check_model(const batch::Line& line, const std::string& name) {
     if (std::ranges::find(models_, name) != models_.end()) return;
     const auto refused = refused_.find(name);
     std::variant<std::string, llm::Failure> found = std::string();
@@ -171,18 +171,18 @@ class Validator {
       return add(line, failure->code, fmt::format("line {}: {}", line.number, failure->message),
                  "body.model");
     }
-    // It may go by several names.
+    // One model may have several names.
     if (models_.empty()) first_model_ = std::get<std::string>(found);
     if (std::get<std::string>(found) != first_model_ && !rules_.mixed_models) {
       return add(line, "model_mismatch",
-                 fmt::format("line {} names the model {} and earlier ones {}; a batch is of one "
-                             "model: make a file for each",
+                 fmt::format("line {} names the model {} and earlier lines {}; a batch has one "
+                             "model: make a file for each model",
                              line.number, shown(name), shown(models_.front())),
                  "body.model");
     }
     if (models_.size() >= kModelsMax) {
       return add(line, "model_mismatch",
-                 fmt::format("line {} names one more model than the {} that one file may name",
+                 fmt::format("line {} names another model; one file may name at most {}",
                              line.number, kModelsMax),
                  "body.model");
     }
@@ -198,7 +198,7 @@ class Validator {
   std::string first_model_;          // its own name
   std::map<std::string, llm::Failure> refused_;
   std::vector<BatchFault> faults_;
-  int64_t more_ = 0;
+  int64_t unlisted_faults_ = 0;
 };
 
 }  // namespace
@@ -213,7 +213,7 @@ Result<std::variant<CheckedInput, std::vector<BatchFault>>> validate(batch::Line
       validator.add({.code = "invalid_request", .message = line.error().message});
       break;
     }
-    if (!*line || !validator.see(**line)) break;
+    if (!*line || !validator.check(**line)) break;
   }
   return validator.finish();
 }

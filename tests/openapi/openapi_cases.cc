@@ -23,7 +23,6 @@
 #include "api/wire/responses_reply.h"
 #include "api/wire/stream_text.h"
 #include "batches/batch_json.h"
-#include "batches/file_json.h"
 
 namespace windrow::api {
 namespace {

@@ -45,7 +45,7 @@ class DialectWords final : public batch::RowDialect {
 
  private:
   const Origins origins_;
-  ReplyFacts facts_;  // those that do not differ between answers
+  ReplyFacts facts_;  // without those of one answer
 };
 
 class DialectRows final : public batch::RowApi {

@@ -12,7 +12,7 @@
 
 #include "batch/result_line.h"
 #include "batch/row_reader.h"
-#include "batches/batch_request.h"
+#include "batches/batch_json.h"
 
 namespace windrow::api {
 namespace {

@@ -46,6 +46,7 @@ CallFacts facts_of(const CallPlan& plan) {
 
 Call::Call(const CallServices& services, NewCall call)
     : services_(services),
+      loop_(services.loop),
       id_(std::move(call.id)),
       request_id_(call.context.record().id),
       arrived_at_(call.input.arrived_at),
@@ -136,8 +137,7 @@ void Call::order_model(const CallPlan& plan) {
     if (const auto* failure = std::get_if<llm::Failure>(&ordered)) return fail(*failure);
   }
   http::ServerReply reply{.body = ollama_order_reply(input_.dialect, plan.model_name,
-                                                     services_.loop.clock().unix_seconds(),
-                                                     plan.action)};
+                                                     loop_.clock().unix_seconds(), plan.action)};
   std::optional<OrderedLoad> ordered_load;
   if (!unload && plan.model->residence) {
     const Duration most = services_.rules.load_wait;
@@ -158,7 +158,7 @@ ReplyFacts Call::reply_facts(const CallPlan& plan) const {
       .dialect = input_.dialect,
       .id = id_,
       .model = plan.model_name,
-      .created_unix_s = services_.loop.clock().unix_seconds(),
+      .created_unix_s = loop_.clock().unix_seconds(),
       .service_tier = std::string(plan.envelope.names_tier ? tier_name(plan.item.priority) : ""),
       .system_fingerprint = plan.model->fingerprint,
       .tei = plan.tei,
@@ -166,7 +166,7 @@ ReplyFacts Call::reply_facts(const CallPlan& plan) const {
       .unit_scores = input_.unit_scores,
       .request_id = request_id_,
       .logprobs = plan.lists_logprobs,
-      .clock = &services_.loop.clock(),
+      .clock = &loop_.clock(),
       .arrived_at = arrived_at_,
       .echo = plan.echo};
 }
@@ -188,7 +188,7 @@ void Call::offer(CallPlan plan) {
                                     .body_bytes = body_bytes_,
                                     .arrived_at = arrived_at_,
                                     .load_wait = plan.load_wait});
-  ticket->sent(services_.loop.clock().now());
+  ticket->sent(loop_.clock().now());
   {
     Understood understood{.facts = facts_of(plan), .deadline = plan.item.deadline};
     if (plan.envelope.stream) understood.stream = answer_->make_stream(plan);
@@ -225,7 +225,7 @@ const ServedModel* Call::offered() const {
 // --- a thread of the backend or of the dispatcher ----------------------------------------------
 
 void Call::on_delta(llm::Delta delta) {
-  const TimePoint now = services_.loop.clock().now();
+  const TimePoint now = loop_.clock().now();
   const auto choice = static_cast<size_t>(delta.choice);
   if (last_delta_at_.size() <= choice) last_delta_at_.resize(choice + 1);
   const TimePoint before = std::exchange(last_delta_at_[choice], now);
@@ -259,7 +259,7 @@ void Call::put(Write write) {
     write(inbox_);
     if (std::exchange(inbox_.fetching, true)) return;
   }
-  services_.loop.post([self = shared_from_this()] { self->fetch(); });
+  loop_.post([self = shared_from_this()] { self->fetch(); });
 }
 
 void Call::fail(llm::Failure failure) {
@@ -306,7 +306,7 @@ void Call::handle(Inbox inbox) {
   for (const Duration gap : inbox.gaps)
     services_.metrics.token_gap(record_.priority(), gap);
 
-  const TimePoint now = services_.loop.clock().now();
+  const TimePoint now = loop_.clock().now();
   if (!inbox.deltas.empty()) delivery_.emit(std::move(inbox.deltas), inbox.deltas_bytes, now);
   if (inbox.no_room) delivery_.give_up(llm::no_room_for_answer());
   if (inbox.ordered_load) {

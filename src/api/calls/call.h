@@ -154,7 +154,8 @@ class Call final : public llm::StreamSink, public std::enable_shared_from_this<C
   void cancel();
   void close();
 
-  const CallServices& services_;
+  const CallServices& services_;  // not after its end
+  http::Loop& loop_;
   const std::string id_;
   const std::string request_id_;
   const TimePoint arrived_at_;

@@ -9,7 +9,7 @@
 namespace windrow::api {
 namespace {
 
-// Proxies give up on answers that say nothing for a minute or less.
+// Proxies close connections that are quiet for a minute or less.
 constexpr Duration kQuietMax = std::chrono::seconds(10);
 
 llm::Failure too_late() {
@@ -101,12 +101,12 @@ void CallFlow::start(CallSteps& steps) {
   steps.start = true;
 }
 
-// What a client has not taken becomes one event of each choice, where its order can be kept.
+// Deltas that the client has not read are merged, one for each choice, where the order allows it.
 void CallFlow::add_pending(llm::Delta delta) {
   if (delta.raw.empty()) {
     for (auto one = pending_.rbegin(); one != pending_.rend(); ++one) {
       if (one->choice != delta.choice || !one->raw.empty()) continue;
-      // Of one delta texts come before calls.
+      // Within a delta, text precedes tool calls.
       const bool says = !delta.text.empty() || !delta.reasoning.empty() || !delta.refusal.empty();
       if (says && !one->tool_calls.empty()) break;
       one->text += delta.text;

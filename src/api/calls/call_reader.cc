@@ -28,7 +28,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Of a body that is not JSON, from the byte that is at fault.
+// How much of an invalid body an error shows, from the byte at fault.
 constexpr size_t kShownOfBody = 20;
 
 std::string place_in(std::string_view body, size_t at) {
@@ -67,7 +67,7 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
   return std::move(value.get_object());
 }
 
-// "the models are chat, embed".
+// For errors: "the models are chat, embed".
 std::string names_of(const ModelRegistry& registry) {
   constexpr size_t kNamesMax = 10;
   std::string names;
@@ -81,7 +81,7 @@ std::string names_of(const ModelRegistry& registry) {
   return fmt::format("{} {}", count == 1 ? "the only model is" : "the models are", names);
 }
 
-// The one that the body names, whatever it answers.
+// The model that the body names, whatever its endpoints are.
 std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint, Dialect dialect,
                                                           const json::object& body,
                                                           const ModelRegistry& registry) {
@@ -91,7 +91,7 @@ std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint
   const bool named = given && !name->get_string().empty();
   const std::string_view text = named ? std::string_view(name->get_string()) : "";
   const ServedModel* model = is_ollama(dialect) ? find_tagged(registry, text) : registry.find(text);
-  // Clients of TEI, for one, know no names.
+  // Some clients, TEI's for example, name no model.
   if (!named && (model == nullptr || !model->endpoints.contains(endpoint))) {
     const ServedModel* only = registry.only_one_for(endpoint);
     if (only != nullptr) model = only;
@@ -124,7 +124,7 @@ std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Di
   return model;
 }
 
-// {"query", "texts", "raw_scores", "return_text", "truncate"} -> ours.
+// {"query", "texts", "raw_scores", "return_text", "truncate"} becomes a body of /v1/rerank.
 std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
   plan.tei = true;
   body["documents"] = std::move(body["texts"]);
@@ -140,7 +140,7 @@ std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
     plan.raw_scores = raw->is_bool() && raw->get_bool();
     body.erase("raw_scores");
   }
-  // What is not cut is what TEI does unless it is told otherwise.
+  // TEI's default is not to truncate.
   const json::value* truncate = body.if_contains("truncate");
   if (truncate != nullptr && truncate->is_bool() && !truncate->get_bool()) {
     body.erase("truncate");
@@ -149,7 +149,7 @@ std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
   return std::nullopt;
 }
 
-// Without our own words for a priority, which nobody else knows. A number is vLLM's, and stays.
+// Removes a named priority, which upstreams do not know. A number is vLLM's, and stays.
 std::string without_priority(std::string_view body) {
   std::string text;
   for (const JsonMember& member : json_members(body)) {
@@ -160,7 +160,7 @@ std::string without_priority(std::string_view body) {
   return text.empty() ? "{}" : text + '}';
 }
 
-// What of the envelope stands in the body and is for nobody elsewhere.
+// The envelope's fields in the body that upstreams do not know.
 struct Framing {
   bool stream = false;
   bool own_priority = false;
@@ -181,13 +181,13 @@ llm::Request request_elsewhere(const std::string& sent, const CallRules& rules,
     rewritten = without_priority(sent);
   }
   const std::string& text = rewritten.empty() ? sent : rewritten;
-  // As it was before the envelope was taken out: then it is taken out of the text.
+  // Put back, so that raw_request() also removes it from the text.
   if (framing.stream) body["stream"] = plan.envelope.stream;
   return llm::raw_request(plan.endpoint, text, body, rules.body.defaults);
 }
 
-// Clients bring the token ids of another model's vocabulary: OpenAI's, most often. Those that are
-// in none were left out when they were read.
+// Counts token ids of logit_bias that are not in the vocabulary: clients often send ids of OpenAI's
+// models. Ids that no vocabulary has were dropped when the body was read.
 int32_t ignored_tokens(const json::object& body, const llm::Request& request,
                        int32_t vocabulary_size) {
   const json::value* biases = body.if_contains("logit_bias");
@@ -198,7 +198,7 @@ int32_t ignored_tokens(const json::object& body, const llm::Request& request,
   return static_cast<int32_t>(biases->get_object().size()) - static_cast<int32_t>(known);
 }
 
-// `body` is what was sent, in words of the endpoint's own; `sent` its text.
+// `body` is the client's body in the endpoint's own format, and `sent` its text.
 std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endpoint endpoint,
                                                const std::string& sent, json::object& body,
                                                const Translation* translation,
@@ -258,7 +258,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
   return plan;
 }
 
-// Of a body that has nothing but the name of a model.
+// Reads a body that only names a model.
 std::variant<CallPlan, llm::Failure> read_order(const CallInput& input, json::object& body,
                                                 const ModelRegistry& registry) {
   auto opened = open_envelope(input.endpoint, body, input.headers);

@@ -458,7 +458,7 @@ TEST(Call, ABodyMayComePackedByGzip) {
   EXPECT_EQ(bomb.status, 413);
   EXPECT_EQ(bomb.error().at("code"), "request_too_large");
   EXPECT_EQ(bomb.error().at("message"),
-            "the body cannot be unpacked as its Content-Encoding says: it unpacks to more than "
+            "the body cannot be decompressed as its Content-Encoding says: it unpacks to more than "
             "4000 bytes");
   const Reply damaged = rig.ask(post(kChatPath, kPackedChat.substr(0, 40), gzip));
   EXPECT_EQ(damaged.status, 400);

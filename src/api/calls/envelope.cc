@@ -31,7 +31,7 @@ constexpr std::string_view kAcceptedPriorities =
 constexpr size_t kLaneBytesMax = 128;
 constexpr int64_t kDeadlineMaxMs = int64_t{7} * 24 * 3600 * 1000;
 
-// Out of the body; null is the same as absent.
+// Removes a field from the body; null counts as absent.
 std::optional<json::value> take(json::object& body, std::string_view name) {
   const auto found = body.find(name);
   if (found == body.end()) return std::nullopt;
@@ -64,8 +64,8 @@ Problem read_stream(llm::Endpoint endpoint, json::object& body, Envelope& envelo
                      "stream_options is for stream: true; take it out, or stream");
   }
   for (const auto& [name, value] : options->get_object()) {
-    // What OpenAI pads chunks with against listeners on the line is left to TLS. vLLM's clients
-    // ask for the usage so far in each event as well, and read that of the last one.
+    // OpenAI pads chunks to hide their length from eavesdroppers; TLS is left to do that. vLLM's
+    // clients ask for the usage in each event, but read only the last.
     const std::string_view option = name;
     if (value.is_null() || option == "include_obfuscation" || option == "continuous_usage_stats")
       continue;

@@ -29,7 +29,7 @@ std::string_view state_of(const LiveRequest& request, int64_t sent_ns, int64_t f
 
 std::unique_ptr<LiveRequests::Ticket> LiveRequests::add(LiveRequest request) {
   std::list<Entry> one;
-  one.emposition_back().request = std::move(request);
+  one.emplace_back().request = std::move(request);
   const auto position = one.begin();
   const std::scoped_lock lock(mutex_);
   entries_.splice(entries_.end(), one);

@@ -80,8 +80,8 @@ TEST(LiveRequests, SayHowFarTheyAre) {
             R"("age_ms":100,"tokens":0,"key":"alice","lane":"chat 7"})");
   ticket->sent(at(milliseconds(100)));
   EXPECT_EQ(now().at("state"), "waiting");
-  ticket->said(at(milliseconds(150)), 1);
-  ticket->said(at(milliseconds(160)), 4);
+  ticket->received(at(milliseconds(150)), 1);
+  ticket->received(at(milliseconds(160)), 4);
   EXPECT_EQ(now().at("state"), "answering");
   EXPECT_EQ(now().at("tokens"), 5);
   EXPECT_EQ(now().at("ttft_ms"), 50);
@@ -116,7 +116,7 @@ TEST(LiveRequests, ComeAndGoOnManyThreads) {
         tickets.reserve(10);
         for (int n = 0; n < 10; ++n)
           tickets.push_back(live.add(request("x", "", {})));
-        tickets[3]->said(at({}), 1);
+        tickets[3]->received(at({}), 1);
       }
     });
   }

@@ -28,7 +28,7 @@ std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& registry
                                                    bool is_admin) {
   if (!is_admin) {
     return control_refused(403, "permission_denied",
-                           "models are loaded and unloaded by those whose key is an admin's "
+                           "loading and unloading models requires an admin's key "
                            "(`windrow keys add FILE NAME --admin`)");
   }
   const std::vector<ServedModel> models = registry.list();
@@ -41,7 +41,7 @@ std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& registry
   if (!found->residence) {
     return control_refused(
         400, "unsupported_by_model",
-        fmt::format("the model {} is on a server elsewhere: it is neither loaded nor "
+        fmt::format("the model {} is on an upstream server: it cannot be loaded or "
                     "unloaded here",
                     name));
   }
@@ -53,13 +53,13 @@ std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& registry
     case llm::UnloadResult::kInUse:
       return control_refused(
           409, "model_in_use",
-          fmt::format("the model {} is used or waited for; try again when its requests "
-                      "are done",
+          fmt::format("the model {} is in use, or requests wait for it; try again when "
+                      "they have ended",
                       name));
     case llm::UnloadResult::kPinned:
       return control_refused(
           409, "model_kept_loaded",
-          fmt::format("the model {} was given with --keep-loaded: it stays", name));
+          fmt::format("the model {} was started with --keep-loaded and stays loaded", name));
     case llm::UnloadResult::kUnloading:
     case llm::UnloadResult::kAbsent:
       break;

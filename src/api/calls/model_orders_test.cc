@@ -132,9 +132,10 @@ TEST_F(AwaitedLoadTest, OneThatNobodyLoadsAnyMoreIsNotWaitedFor) {
   now().wanted = false;
   EXPECT_EQ(
       look(),
-      "model_unavailable: the model m was not loaded: an admin had it unloaded meanwhile, or it "
-      "has no room beside those that are kept loaded; try again, and if it stays so, have --memory "
-      "raised or fewer models named by --keep-loaded");
+      "model_unavailable: the model m was not loaded: an admin has unloaded it, or it does not fit "
+      "into memory beside the models that are kept loaded; try again, and if that does not help, "
+      "ask "
+      "the operator to raise --memory or to name fewer models with --keep-loaded");
 }
 
 TEST_F(AwaitedLoadTest, NobodyWaitsLongerThanTheServerLetsThem) {

@@ -6,7 +6,7 @@
 namespace windrow::api {
 namespace {
 
-// How soon to look again whether a key is back.
+// How soon to ask again whether a revoked key exists.
 constexpr Duration kLookForKey = std::chrono::seconds(1);
 
 constexpr int kFirstFailure = 400;
@@ -48,7 +48,7 @@ std::shared_ptr<const KeyRing> KeyAccounts::keys() const {
   return keys_ ? keys_->now() : nullptr;
 }
 
-// None: it was taken back. Where nobody needs a key, those of earlier have no limits.
+// Nullopt if the key was revoked. If the server demands no keys, earlier ones have no limits.
 std::optional<KeyLimits> KeyAccounts::limits_of(std::string_view key) const {
   const std::shared_ptr<const KeyRing> ring = keys();
   if (!ring) return KeyLimits{};
@@ -57,7 +57,7 @@ std::optional<KeyLimits> KeyAccounts::limits_of(std::string_view key) const {
   return found->limits;
 }
 
-// With the lock.
+// Called with the lock.
 KeyAccounts::Account& KeyAccounts::at(std::string_view name, const KeyLimits& limits,
                                       TimePoint now) {
   auto found = accounts_.find(name);
@@ -104,7 +104,7 @@ void KeyAccounts::add_headers(const Account& account, TimePoint now, http::Heade
 }
 
 void KeyAccounts::count(const RequestRecord& record) {
-  // What was no call of a model is not counted, but what a limit kept from being one.
+  // Only calls of a model count, and requests that a limit rejected before they became one.
   if (record.key.empty() || (!record.endpoint && record.status != kTooMany)) return;
   const std::scoped_lock lock(mutex_);
   const auto found = accounts_.find(record.key);

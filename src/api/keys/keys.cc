@@ -21,7 +21,7 @@ constexpr std::string_view kHashMark = "sha256:";
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kSecretBytes = 32;
 
-// No request is as large, so sums of them stay far from the ends of their types.
+// Larger than any request, and small enough that sums do not overflow.
 constexpr int64_t kLimitMax = 1'000'000'000'000;
 constexpr int64_t kWeightMax = 1000;
 
@@ -87,7 +87,7 @@ std::string hash_of(std::string_view key) {
   return hash.finish_bytes();
 }
 
-// False: it is none of the limits there are.
+// False if it is not a known limit.
 bool read_limit(std::string_view word, Key& key) {
   if (word == "admin") {
     key.admin = true;
@@ -135,7 +135,7 @@ Result<void> read_limits(const std::vector<std::string_view>& words, size_t from
   return {};
 }
 
-// What stands there may be a key that somebody pasted, so no word of the line is repeated.
+// The line may have a pasted key, so errors repeat none of it.
 Result<Key> read_line(const std::vector<std::string_view>& words) {
   Key key;
   if (const Result<void> name = check_name(words[0]); !name) return name.error();
@@ -254,8 +254,8 @@ Result<std::string> with_key(std::string_view text, std::string_view file_name, 
   const std::string_view name = std::string_view(key.line).substr(0, key.line.find(' '));
   const Result<KeyRing> keys = KeyRing::parse(all, file_name);
   if (keys) return all;
-  // The new line is sound and its hash like no other, so it is its name that is there twice; or
-  // the file was wrong before.
+  // The new line is valid and its hash unique, so its name exists already, or the file was invalid
+  // before.
   if (const Result<KeyRing> before = KeyRing::parse(text, file_name); !before) {
     return before.error();
   }
@@ -305,10 +305,10 @@ std::string KeyFile::warning() const {
   namespace fs = std::filesystem;
   std::error_code failed;
   const fs::perms allowed = fs::status(path_, failed).permissions();
-  // Its group may read it: that is how a service reads a file that belongs to root.
+  // The group may read it, as a service reads a file of root.
   constexpr fs::perms kPermissionsOfOthers = fs::perms::group_write | fs::perms::others_all;
   if (failed || (allowed & kPermissionsOfOthers) == fs::perms::none) return {};
-  // Who can write there makes keys of his own; who can read learns names and limits.
+  // Writing to the file makes keys; reading it shows names and limits.
   const bool write =
       (allowed & (fs::perms::group_write | fs::perms::others_write)) != fs::perms::none;
   return fmt::format("{} may be {} by other users of this machine; chmod 600 {} ends that", path_,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMinuteNs = 60e9;
 
-// What is left after sums of fractions; a bucket is not empty for a rounding.
+// Tolerance for rounding errors of sums.
 constexpr double kRounding = 1e-6;
 
 Duration duration_of(double ns) {
@@ -34,7 +34,7 @@ llm::Failure too_many(std::string message, Duration wait) {
           .retry_after_ms = std::max<int64_t>(1, milliseconds(wait + Duration(999'999)))};
 }
 
-// At least `digits` behind the point where the number is not whole: "8.64".
+// With `digits` decimals unless the number is whole: "8.64".
 std::string shortest(double value) {
   std::string text = fmt::format("{:.3f}", value);
   while (text.back() == '0')

@@ -98,7 +98,7 @@ std::optional<llm::Failure> RequestContext::take_tokens(int64_t expected) {
 
 void RequestContext::add_headers(http::Headers& headers) const {
   headers.set("X-Request-Id", open_->record.id);
-  // Anthropic's name for it.
+  // Anthropic's name for the same header.
   if (dialect_of_path(open_->record.path) == Dialect::kMessages)
     headers.set("request-id", open_->record.id);
   for (const http::Headers::Field field : open_->cors)

@@ -29,7 +29,7 @@ std::string upper_case(std::string_view method) {
   return name;
 }
 
-// Takes out every mention of API keys.
+// Removes everything about API keys.
 void remove_security(json::object& document) {
   document.erase("security");
   for (auto& path : document.at("paths").as_object()) {
@@ -169,12 +169,12 @@ void allow_null(json::object& schema) {
   }
 }
 
-// The one value of a refused field that is accepted all the same, where there is one.
+// The one accepted value of a refused field, if there is one.
 json::object accepted_of_refused(Endpoint endpoint, const llm::FieldRule& rule) {
   if (rule.values.empty()) return {{"type", "null"}};
   boost::system::error_code failed;
   json::value value = json::parse(rule.values, failed);
-  if (failed) return native_values(endpoint, rule.name);  // the value is described in words
+  if (failed) return native_values(endpoint, rule.name);  // the values are described by a text
   return {{"enum", json::array{std::move(value)}}};
 }
 
@@ -233,7 +233,7 @@ json::object body_schema(Endpoint endpoint) {
   for (const llm::FieldRule& rule : llm::field_rules()) {
     if (rule.endpoints.contains(endpoint)) properties[rule.name] = property_of(endpoint, rule);
   }
-  // These replace what the table says of them, which is about rows of a file.
+  // These replace the table's entries, which are about rows of a file.
   json::object by_server;
   for (const ServerField& field : kServerFields) {
     if (!field.endpoints.contains(endpoint) || by_server.contains(field.name)) continue;

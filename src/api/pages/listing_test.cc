@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/storage/byte_range.h"
+#include "api/storage/file_download.h"
 
 namespace windrow::api {
 namespace {

@@ -23,7 +23,7 @@ struct Label {
 };
 using Labels = std::initializer_list<Label>;
 
-// A value of a label: backslash, quote and line end are escaped, and all is UTF-8.
+// The value of a label: backslash, quote and newline are escaped, and invalid UTF-8 is repaired.
 void append_label_value(std::string_view value, std::string& page) {
   for (const char c : utf8_repair(value)) {
     if (c == '\n') {
@@ -35,10 +35,10 @@ void append_label_value(std::string_view value, std::string& page) {
   }
 }
 
-// Families one after the other, each with its head and then its samples.
+// Writes families one after the other, each with its HELP and TYPE and then its samples.
 class Page {
  public:
-  // Followed by its samples. A family of which there is nothing has only its head.
+  // Begins a family; its samples follow. A family may have none.
   void family(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
     page_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
@@ -88,61 +88,62 @@ class Page {
 void add_server(const PageReadings& now, Page& page) {
   page.family("windrow_build_info", "gauge", "The version, as a label; always 1.");
   page.sample({{"version", now.version}}, int64_t{1});
-  page.family("windrow_ready", "gauge", "1 while requests are taken: models loaded, not stopping.");
+  page.family("windrow_ready", "gauge",
+              "1 while requests are accepted: models are loaded, the server is not stopping.");
   page.sample({}, int64_t{now.state == ServeState::kReady});
-  page.family("windrow_http_connections", "gauge", "Connections that are open.");
+  page.family("windrow_http_connections", "gauge", "Open connections.");
   page.sample({}, now.connections);
-  page.family("windrow_http_requests_arriving", "gauge",
-              "Requests of which something has come and not everything.");
+  page.family("windrow_http_requests_arriving", "gauge", "Requests that are not complete yet.");
   page.sample({}, now.requests_arriving);
-  page.family("windrow_calls_live", "gauge", "Calls of a model that are inside.");
+  page.family("windrow_calls_live", "gauge", "Calls of a model in progress.");
   page.sample({}, now.calls_live);
-  page.family("windrow_key_calls_live", "gauge", "Of these, those of each key that has asked.");
+  page.family("windrow_key_calls_live", "gauge", "Calls of a model in progress, by key.");
   for (const KeyReading& key : now.keys)
     page.sample({{"key", key.name}}, key.calls_live);
   page.family("windrow_body_bytes_inside", "gauge",
-              "Bytes of bodies that are being worked on, and of what they were parsed to.");
+              "Memory of request bodies in progress, parsed values included.");
   page.sample({}, now.bytes_inside);
-  page.family("windrow_body_bytes_inside_max", "gauge", "Above so many a request is refused.");
+  page.family("windrow_body_bytes_inside_max", "gauge",
+              "Limit of that memory; above it requests get 429.");
   page.sample({}, now.bytes_inside_max);
   page.family("windrow_answer_bytes", "gauge",
-              "Bytes of answers of calls that are being made, written and handed to connections.");
+              "Memory of answers until they are handed to their connections.");
   page.sample({}, now.answer_bytes);
   page.family("windrow_answer_bytes_max", "gauge",
-              "Above so many the answer that needs more fails with 503.");
+              "Limit of that memory; above it an answer fails with 503.");
   page.sample({}, now.answer_bytes_max);
   page.family("windrow_answers_without_room_total", "counter",
-              "Times an answer needed more than that.");
+              "Answers that failed because of that limit.");
   page.sample({}, now.answers_without_room);
   page.family("windrow_http_unsent_bytes", "gauge",
-              "Bytes of answers that lie in the server because clients do not take them.");
+              "Bytes of answers that clients have not read yet.");
   page.sample({}, now.unsent_bytes);
   page.family("windrow_http_slow_readers_dropped_total", "counter",
-              "Clients that took nothing for a second while others needed the room.");
+              "Clients disconnected because they read nothing while others needed the memory.");
   page.sample({}, now.slow_readers_dropped);
-  page.family("windrow_responses_kept", "gauge", "Responses of /v1/responses that are kept.");
+  page.family("windrow_responses_kept", "gauge", "Stored responses of /v1/responses.");
   page.sample({}, now.responses_kept);
   page.family("windrow_responses_kept_bytes", "gauge",
-              "What they take, of the memory that --keep-items-mb gives them.");
+              "Memory of stored responses, bounded by --keep-items-mb.");
   page.sample({}, now.responses_kept_bytes);
 }
 
 void add_keys(const std::vector<KeyReading>& keys, Page& page) {
   page.family("windrow_key_requests", "gauge",
-              "Calls and rows of batches of each key that wait for a model, or run.");
+              "Calls and rows of batches that are queued or running, by key.");
   for (const KeyReading& key : keys) {
     page.sample({{"key", key.name}, {"state", "waiting"}}, key.waiting);
     page.sample({{"key", key.name}, {"state", "running"}}, key.running);
   }
   page.family("windrow_key_calls_total", "counter",
-              "Calls of each key that ended: answered, limited (429), left by the client, failed.");
+              "Calls that ended, by key: answered, limited (429), left by the client, failed.");
   for (const KeyReading& key : keys) {
     page.sample({{"key", key.name}, {"outcome", "answered"}}, key.usage.calls_answered);
     page.sample({{"key", key.name}, {"outcome", "limited"}}, key.usage.calls_limited);
     page.sample({{"key", key.name}, {"outcome", "left"}}, key.usage.calls_left);
     page.sample({{"key", key.name}, {"outcome", "failed"}}, key.usage.calls_failed);
   }
-  page.family("windrow_key_batch_rows_total", "counter", "Rows of batches of each key that ended.");
+  page.family("windrow_key_batch_rows_total", "counter", "Rows of batches that ended, by key.");
   for (const KeyReading& key : keys) {
     page.sample({{"key", key.name}, {"outcome", "answered"}}, key.usage.rows_answered);
     page.sample({{"key", key.name}, {"outcome", "failed"}}, key.usage.rows_failed);
@@ -152,11 +153,11 @@ void add_keys(const std::vector<KeyReading>& keys, Page& page) {
     for (const KeyReading& key : keys)
       page.sample({{"key", key.name}}, key.usage.*tokens);
   };
-  total("windrow_key_prompt_tokens_total", "Tokens of prompts of each key, of calls and of rows.",
+  total("windrow_key_prompt_tokens_total", "Prompt tokens of calls and rows, by key.",
         &KeyUsage::prompt_tokens);
   total("windrow_key_cached_prompt_tokens_total",
         "Prompt tokens served from the prefix cache, by key.", &KeyUsage::cached_tokens);
-  total("windrow_key_completion_tokens_total", "Tokens of answers of each key.",
+  total("windrow_key_completion_tokens_total", "Completion tokens of calls and rows, by key.",
         &KeyUsage::completion_tokens);
 }
 
@@ -169,23 +170,24 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
                 series.count);
   }
   page.family("windrow_other_requests_total", "counter",
-              "Requests that were no call of a model, or were refused before they were one.");
+              "Requests other than calls of a model, or rejected before they became one.");
   page.sample({}, counters.others);
   page.family("windrow_errors_total", "counter", "Requests that were answered with an error.");
   for (const auto& [code, count] : counters.errors)
     page.sample({{"code", code}}, count);
   page.family("windrow_clients_left_total", "counter",
-              "Requests whose client closed before the answer was complete.");
+              "Requests whose client disconnected before the answer was complete.");
   page.sample({}, counters.clients_left);
 
-  page.family("windrow_prompt_tokens_total", "counter", "Tokens of prompts, of calls that ended.");
+  page.family("windrow_prompt_tokens_total", "counter", "Prompt tokens of calls that ended.");
   for (const auto& series : counters.tokens)
     page.sample({{"model", series.model}}, series.prompt);
   page.family("windrow_cached_prompt_tokens_total", "counter",
               "Prompt tokens served from the prefix cache.");
   for (const auto& series : counters.tokens)
     page.sample({{"model", series.model}}, series.cached);
-  page.family("windrow_completion_tokens_total", "counter", "Tokens of answers that ended.");
+  page.family("windrow_completion_tokens_total", "counter",
+              "Completion tokens of calls that ended.");
   for (const auto& series : counters.tokens)
     page.sample({{"model", series.model}}, series.generated);
 
@@ -194,13 +196,13 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
     for (size_t i = 0; i < kPriorities; ++i)
       page.histogram({{"class", kPriorityNames.at(i)}}, histograms.at(i));
   };
-  by_class("windrow_request_duration_seconds", "From a call's first byte to the end of its answer.",
+  by_class("windrow_request_duration_seconds", "From a call's arrival to the end of its answer.",
            counters.duration_s);
-  by_class("windrow_request_queue_seconds", "From arrival to the first pass with it.",
+  by_class("windrow_request_queue_seconds", "From a call's arrival to its first forward pass.",
            counters.queue_s);
-  by_class("windrow_time_to_first_token_seconds", "From arrival to the first token.",
+  by_class("windrow_time_to_first_token_seconds", "From a call's arrival to its first token.",
            counters.ttft_s);
-  by_class("windrow_inter_token_seconds", "Between two tokens of one stream.",
+  by_class("windrow_inter_token_seconds", "Time between two tokens of a stream.",
            counters.token_gap_s);
 }
 
@@ -212,7 +214,7 @@ void add_steps(const std::vector<ServeMetrics::StepSeries>& steps, Page& page) {
       add(series, kStepKindNames.at(static_cast<size_t>(series.kind)));
   };
   using Series = ServeMetrics::StepSeries;
-  each("windrow_steps_total", "counter", "Forward passes, by why each began when it did.",
+  each("windrow_steps_total", "counter", "Forward passes, by the reason why each began.",
        [&](const Series& series, std::string_view kind) {
          for (size_t i = 0; i < series.steps.size(); ++i) {
            if (series.steps.at(i) == 0) continue;
@@ -227,20 +229,22 @@ void add_steps(const std::vector<ServeMetrics::StepSeries>& steps, Page& page) {
       page.histogram({{"model", series.model}, {"kind", kind}}, series.*reading);
     });
   };
-  histogram("windrow_step_rows", "Rows or inputs of a pass.", &Series::rows);
-  histogram("windrow_step_tokens", "Tokens computed by a pass.", &Series::tokens);
-  histogram("windrow_step_duration_seconds", "Of the model, without what followed.",
+  histogram("windrow_step_rows", "Rows or inputs of a forward pass.", &Series::rows);
+  histogram("windrow_step_tokens", "Tokens computed by a forward pass.", &Series::tokens);
+  histogram("windrow_step_duration_seconds", "Duration of a forward pass, without sampling.",
             &Series::duration_s);
   const auto total = [&](std::string_view name, std::string_view help, auto Series::* value) {
     each(name, "counter", help, [&](const Series& series, std::string_view kind) {
       page.sample({{"model", series.model}, {"kind", kind}}, series.*value);
     });
   };
-  total("windrow_sampling_seconds_total", "After passes: choosing tokens, the wait for masks.",
+  total("windrow_sampling_seconds_total",
+        "Time between forward passes for sampling, waiting for masks included.",
         &Series::sampling_s);
   total("windrow_mask_wait_seconds_total",
-        "Of this, rows of a structure waited for what may come next.", &Series::mask_wait_s);
-  total("windrow_preempted_rows_total", "Rows that lost their place, to be computed again.",
+        "Part of that time in which rows with a structure waited for their masks.",
+        &Series::mask_wait_s);
+  total("windrow_preempted_rows_total", "Rows that were preempted and computed again.",
         &Series::preempted);
 }
 
@@ -258,16 +262,16 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
         page.sample({{"model", model.name}, {"class", kPriorityNames.at(i)}}, value(model, i));
     }
   };
-  by_class("windrow_queue_waiting", "Requests that wait to be sent to what computes.",
+  by_class("windrow_queue_waiting", "Requests in the queue of the dispatcher.",
            [](const ModelReading& model, size_t i) { return int64_t{model.queue.waiting.at(i)}; });
   by_class(
-      "windrow_queue_oldest_seconds", "How long the oldest of them waits.",
+      "windrow_queue_oldest_seconds", "Age of the oldest request in the queue.",
       [](const ModelReading& model, size_t i) { return seconds(model.queue.oldest_age.at(i)); });
 
   using Model = const ModelReading&;
   each("windrow_rows_running", "gauge", "Rows in the batch.",
        [](Model model) { return model.stats.rows_running; });
-  each("windrow_rows_waiting", "gauge", "Rows that are not in the batch yet.",
+  each("windrow_rows_waiting", "gauge", "Rows that wait to join the batch.",
        [](Model model) { return model.stats.rows_waiting; });
   page.family("windrow_kv_cells", "gauge",
               "Cells of the KV cache: used by running rows, or cached for reuse.");
@@ -277,35 +281,36 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
                 int64_t{stats.cells_used} - stats.cells_resting);
     page.sample({{"model", model.name}, {"state", "resting"}}, int64_t{stats.cells_resting});
   }
-  each("windrow_kv_cells_max", "gauge", "Cells there are.",
+  each("windrow_kv_cells_max", "gauge", "Size of the KV cache in cells.",
        [](Model model) { return model.stats.cells_max; });
-  each("windrow_device_bytes_used", "gauge", "Memory of the device; 0 where that is not known.",
+  each("windrow_device_bytes_used", "gauge", "Used memory of the device; 0 if unknown.",
        [](Model model) { return static_cast<int64_t>(model.stats.device_bytes_used); });
-  each("windrow_device_bytes_max", "gauge", "Memory the device has.",
+  each("windrow_device_bytes_max", "gauge", "Total memory of the device.",
        [](Model model) { return static_cast<int64_t>(model.stats.device_bytes_max); });
 
-  each("windrow_engine_prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
+  each("windrow_engine_prompt_tokens_total", "counter", "Prompt tokens that were computed.",
        [](Model model) { return model.stats.prompt_tokens; });
   each("windrow_engine_cached_tokens_total", "counter",
-       "Tokens of prompts that were there already.",
+       "Prompt tokens served from the prefix cache.",
        [](Model model) { return model.stats.cached_tokens; });
-  each("windrow_engine_generated_tokens_total", "counter", "Tokens sampled or forced.",
+  each("windrow_engine_generated_tokens_total", "counter",
+       "Generated tokens, by sampling or jump-forward.",
        [](Model model) { return model.stats.generated_tokens; });
   each("windrow_engine_forced_tokens_total", "counter",
-       "Of these, such as a structure left no choice for.",
+       "Generated tokens that a structure left no choice about.",
        [](Model model) { return model.stats.forced_tokens; });
   each("windrow_engine_recomputed_tokens_total", "counter",
-       "Tokens of rows that had lost their place.",
+       "Tokens computed again after preemption.",
        [](Model model) { return model.stats.recomputed_tokens; });
 
-  each("windrow_dispatch_calls_total", "counter", "Calls of what computes, each sending.",
+  each("windrow_dispatch_calls_total", "counter", "Calls sent to backends, retries included.",
        [](Model model) { return model.dispatch.calls; });
   each("windrow_dispatch_coalesced_total", "counter",
-       "Requests that got the answer of an equal one.",
+       "Requests answered with the call of an equal request.",
        [](Model model) { return model.dispatch.coalesced; });
-  each("windrow_dispatch_cached_total", "counter", "Requests that were answered from the cache.",
+  each("windrow_dispatch_cached_total", "counter", "Requests answered from the answer cache.",
        [](Model model) { return model.dispatch.cached; });
-  each("windrow_dispatch_retries_total", "counter", "Times that a request was tried again.",
+  each("windrow_dispatch_retries_total", "counter", "Retries of requests.",
        [](Model model) { return model.dispatch.retries; });
 }
 
@@ -321,18 +326,17 @@ void add_residences(const std::vector<ModelReading>& models, Page& page) {
   each("windrow_model_loaded", "gauge", "1 while the model is in memory.",
        [](Reading reading) { return int64_t{reading.state == llm::LoadState::kLoaded}; });
   each("windrow_model_memory_bytes", "gauge",
-       "What it takes; of one that is not loaded, what it is likely to need.",
+       "Memory of the model; an estimate while it is not loaded.",
        [](Reading reading) { return static_cast<int64_t>(reading.memory_bytes); });
-  each("windrow_model_requests_waiting", "gauge", "Requests that wait until it is loaded.",
+  each("windrow_model_requests_waiting", "gauge", "Requests that wait for the model to be loaded.",
        [](Reading reading) { return int64_t{reading.waiting}; });
-  each("windrow_model_loads_total", "counter", "Times it was loaded.",
+  each("windrow_model_loads_total", "counter", "Completed loads of the model.",
        [](Reading reading) { return reading.loads; });
-  each("windrow_model_load_failures_total", "counter", "Times it could not be loaded.",
+  each("windrow_model_load_failures_total", "counter", "Failed loads of the model.",
        [](Reading reading) { return reading.loads_failed; });
-  each("windrow_model_unloads_total", "counter", "Times it left.",
+  each("windrow_model_unloads_total", "counter", "Unloads of the model.",
        [](Reading reading) { return reading.unloads; });
-  each("windrow_model_load_seconds_total", "counter",
-       "How long loading it took, all times together.",
+  each("windrow_model_load_seconds_total", "counter", "Total time of all loads of the model.",
        [](Reading reading) { return reading.load_seconds; });
 }
 
@@ -346,18 +350,20 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
     }
   };
   using Upstream = const llm::UpstreamStatus&;
-  each("windrow_upstream_healthy", "gauge", "1 while requests go to this server elsewhere.",
+  each("windrow_upstream_healthy", "gauge", "1 while this upstream gets requests.",
        [](Upstream upstream) { return int64_t{upstream.healthy}; });
-  each("windrow_upstream_in_flight", "gauge", "Calls that are out.",
+  each("windrow_upstream_in_flight", "gauge", "Calls in flight to this upstream.",
        [](Upstream upstream) { return int64_t{upstream.in_flight}; });
-  each("windrow_upstream_in_flight_max", "gauge", "As many as pay: found, or --concurrency.",
+  each("windrow_upstream_in_flight_max", "gauge",
+       "In-flight window of this upstream, measured or from --concurrency.",
        [](Upstream upstream) { return int64_t{upstream.in_flight_max}; });
-  each("windrow_upstream_latency_seconds", "gauge", "Of its answers, the last ones weighing most.",
+  each("windrow_upstream_latency_seconds", "gauge", "Moving average of the time that answers take.",
        [](Upstream upstream) { return upstream.latency_s; });
-  each("windrow_upstream_answers_total", "counter", "Calls that it answered.",
+  each("windrow_upstream_answers_total", "counter", "Calls that this upstream answered.",
        [](Upstream upstream) { return upstream.answers; });
   page.family("windrow_upstream_failures_total", "counter",
-              "Calls that failed: unreached, files, overloaded, timeout, broken, request.");
+              "Calls to this upstream that failed: unreached, files, overloaded, timeout, broken, "
+              "request.");
   for (const ModelReading& model : models) {
     for (const llm::UpstreamStatus& upstream : model.upstreams) {
       for (const auto& [kind, count] : upstream.failures_by_kind)
@@ -367,7 +373,7 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
 }
 
 void add_storage(const StorageReading& storage, Page& page) {
-  page.family("windrow_batches", "gauge", "Batches of /v1/batches, by how far they are.");
+  page.family("windrow_batches", "gauge", "Batches of /v1/batches, by status.");
   for (size_t i = 0; i < storage.batches.by_status.size(); ++i) {
     page.sample({{"status", batches::to_string(static_cast<batches::BatchStatus>(i))}},
                 storage.batches.by_status.at(i));
@@ -377,7 +383,7 @@ void add_storage(const StorageReading& storage, Page& page) {
   page.sample({{"result", "failed"}}, storage.batches.rows_failed);
   page.family("windrow_files", "gauge", "Files of /v1/files.");
   page.sample({}, storage.files.files);
-  page.family("windrow_files_bytes", "gauge", "What they take, with those that are arriving.");
+  page.family("windrow_files_bytes", "gauge", "Bytes of files, uploads in progress included.");
   page.sample({}, storage.files.bytes);
 }
 

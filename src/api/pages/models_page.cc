@@ -79,13 +79,13 @@ std::string decode_part(std::string_view part) {
 
 namespace {
 
-// A model stays until its memory is needed, which is no time that could be told.
+// Models are unloaded when their memory is needed, which is not a known time.
 constexpr std::string_view kNoEnd = "9999-12-31T23:59:59Z";
 
-// It is read on the loop's thread.
+// Small, because the body is read on the loop's thread.
 constexpr size_t kShowBytesMax = 16384;
 
-// What is not known of a model is an empty text.
+// Unknown details are empty texts.
 json::object details_of(const ServedModel& model) {
   return {{"parent_model", ""},   {"format", model.raw ? "" : "gguf"},
           {"family", ""},         {"families", json::array()},

@@ -266,9 +266,9 @@ TEST_F(OllamaApi, WithoutAPromptAModelIsLoaded) {
             "");
   // This one is always there.
   EXPECT_THAT(refused("/api/generate", R"({"model":"m","keep_alive":0})"),
-              HasSubstr("neither loaded nor unloaded"));
+              HasSubstr("cannot be loaded or unloaded"));
   EXPECT_THAT(refused("/api/generate", R"({"model":"m","keep_alive":"0s"})"),
-              HasSubstr("neither loaded nor unloaded"));
+              HasSubstr("cannot be loaded or unloaded"));
 }
 
 class OllamaLoads : public OllamaApi {

@@ -20,14 +20,14 @@
 namespace windrow::api {
 namespace {
 
-// Of /v1/windrow/requests.
+// Bounds the list of /v1/windrow/requests.
 constexpr size_t kShownMax = 1000;
 
 bool demands_keys(const KeyAccounts& accounts) {
   return accounts.keys() && accounts.keys()->demands_keys();
 }
 
-// Names may have slashes in them.
+// A model's name may contain slashes.
 std::string name_in_path(const http::ServerRequest& asked) {
   std::string name;
   for (const std::string_view part : asked.parts)
@@ -101,7 +101,7 @@ http::ServerReply Pages::order(const Asked& asked, const RequestContext& by,
   return {.body = model_page(std::get<ServedModel>(ordered))};
 }
 
-// What a key has used is its own affair and the admins'.
+// The usage of a key is shown to that key and to admins.
 std::vector<KeyReading> Pages::keys_shown_to(const RequestContext& admitted) const {
   std::vector<KeyReading> keys = sources_.accounts.read();
   if (!admitted.sees_all() && !options_.open_metrics) {

@@ -25,8 +25,8 @@ std::string iso_time(int64_t unix_s) {
                      time.hours().count(), time.minutes().count(), time.seconds().count());
 }
 
-// No control character of any kind comes through, so that a line stays one and a terminal obeys
-// nobody's request. `value` may be any bytes.
+// Escapes all control characters, so that a line stays one line and cannot control a terminal.
+// `value` may be any bytes.
 void append_text(std::string_view value, std::string& line) {
   const std::string text = utf8_repair(value);
   line += '"';
@@ -86,7 +86,7 @@ class Line {
   std::string text_;
 };
 
-// Not in the middle of a character.
+// Does not cut a character in the middle.
 std::string_view beginning(std::string_view text, size_t bytes_max) {
   size_t end = std::min(text.size(), bytes_max);
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)

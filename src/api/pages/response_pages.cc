@@ -31,7 +31,7 @@ std::optional<llm::Failure> bad_limit(int64_t limit) {
                         fmt::format("limit is {}; it must be from 1 to {}", limit, kItemsMax));
 }
 
-// Everything up to the item `after` is taken out.
+// Removes everything up to and including the item `after`.
 std::optional<llm::Failure> begin_after(const std::string& after, json::array& items) {
   const auto found = std::ranges::find_if(
       items, [&](const json::value& item) { return item.at("id").as_string() == after; });

@@ -33,8 +33,7 @@ Histogram::Reading Histogram::read() const {
 
 namespace {
 
-// Labels come from outside: from servers elsewhere, whose codes may be any. Beyond so many
-// different ones the rest counts as "other".
+// Upstreams may send any error code. Beyond this many different labels, others count as "other".
 constexpr size_t kCodesMax = 200;
 constexpr size_t kCallSeriesMax = 2000;
 constexpr const char* kOther = "other";
@@ -44,13 +43,13 @@ constexpr int kClientLeft = 499;
 constexpr size_t kStepKinds = 3;
 constexpr size_t kStepReasons = 6;
 
-// From a tenth of a millisecond to half an hour: requests, queues.
+// For requests and queues: from 0.1 ms to half an hour.
 std::vector<double> wide_bounds() {
   return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
           0.5,    1,       2.5,    5,     10,     25,    50,   100,   250,  500, 1800};
 }
 
-// Between two tokens, and passes.
+// For the time between two tokens, and for forward passes.
 std::vector<double> narrow_bounds() {
   return {0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.004, 0.006, 0.01, 0.015, 0.02,
           0.03,   0.04,    0.06,   0.1,   0.15,  0.25,  0.5,   1,    2.5,   10};
@@ -69,12 +68,12 @@ std::array<Histogram::Reading, kPriorities> read_all(
   return {histograms[0].read(), histograms[1].read(), histograms[2].read()};
 }
 
-// By digits, so that it can be read again.
+// Packs them into decimal digits, which call_series() unpacks.
 int kind_of(llm::Endpoint endpoint, Dialect dialect, int status) {
   return static_cast<int>(dialect) * 10'000 + static_cast<int>(endpoint) * 1000 + status;
 }
 
-// The count of `key`, or of "other" where there are too many.
+// The count of `key`, or of "other" if there are too many keys.
 template <class Map, class Key, class Other>
 auto& bounded(Map& map, const Key& key, const Other& other, size_t size_max) {
   const auto found = map.find(key);

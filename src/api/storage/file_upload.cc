@@ -9,7 +9,7 @@
 
 #include "api/wire/refusals.h"
 #include "batches/reply.h"
-#include "json/values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 namespace {
@@ -21,7 +21,7 @@ constexpr size_t kFieldBytesMax = 1024;
 constexpr int64_t kFormBytesMax = int64_t{1} << 20;
 
 // For the log: the client left in the middle.
-constexpr int kClientLeft = 499;
+constexpr int kUploadAborted = 499;
 
 }  // namespace
 
@@ -129,7 +129,7 @@ void FileUpload::take(const http::BodyPiece& piece) {
 void FileUpload::take_piece(const http::BodyPiece& piece) {
   RequestRecord& record = request_->context.record();
   if (piece.state == http::BodyPiece::State::kBroken) {
-    record.status = piece.status != 0 ? piece.status : kClientLeft;
+    record.status = piece.status != 0 ? piece.status : kUploadAborted;
     return;
   }
   record.body_bytes += piece.bytes.size();

@@ -47,7 +47,7 @@ StoredItems stored_items(std::string_view response_id, json::array items) {
 
 namespace {
 
-// Of a response beside its texts: its places in list and maps.
+// The memory of a response besides its texts: its nodes in the list and the maps.
 constexpr size_t kEntryBytes = 512;
 constexpr size_t kItemBytes = 128;
 
@@ -58,8 +58,8 @@ llm::Failure store_failure(int32_t status, std::string code, std::string message
           .message = std::move(message)};
 }
 
-// Of the turns that are read for one request, and of the items that one refers to. The values take
-// several times as much memory as their text.
+// Bounds the text of the turns or items that one request reads, because parsed values take several
+// times as much memory.
 constexpr size_t kConversationBytesMax = size_t{32} << 20;
 
 llm::Failure too_long(std::string_view id) {
@@ -154,7 +154,7 @@ std::variant<json::array, llm::Failure> ResponseStore::conversation(std::string_
   return items_up_to(key, id, true);
 }
 
-// Texts are copied under the lock and parsed outside of it.
+// Copies texts under the lock and parses them without it.
 std::variant<json::array, llm::Failure> ResponseStore::items_up_to(std::string_view key,
                                                                    std::string_view id,
                                                                    bool with_output) {
@@ -162,7 +162,7 @@ std::variant<json::array, llm::Failure> ResponseStore::items_up_to(std::string_v
     std::string input;
     std::string body;
   };
-  std::vector<Turn> turns;  // the newest first
+  std::vector<Turn> turns;  // newest first
   size_t text_bytes = 0;
   {
     const std::scoped_lock lock(mutex_);

@@ -21,8 +21,6 @@
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
 #include "batches/batch_json.h"
-#include "batches/batch_request.h"
-#include "batches/file_json.h"
 #include "json/depth.h"
 
 namespace windrow::api {

@@ -6,7 +6,6 @@
 
 #include "api/wire/error_reply.h"
 #include "batches/batch_json.h"
-#include "batches/file_json.h"
 
 namespace windrow::api {
 

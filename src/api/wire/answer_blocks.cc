@@ -55,7 +55,7 @@ llm::Failure mixed_up() {
               "stream, or for one call at a time"};
 }
 
-// Returns the end of a text of which so many bytes have been said.
+// The end of a text after the bytes that were sent.
 std::string_view rest_of_block(std::string_view text, size_t emitted) {
   return emitted < text.size() ? text.substr(emitted) : std::string_view();
 }
@@ -79,7 +79,7 @@ void BlockStream::end(const llm::Answer& answer, std::string& events) {
   ending_.usage = answer.usage;
   ending_.timings = answer.timings;
   if (mixed_) return fail(mixed_up(), events);
-  // Not all servers say so.
+  // Some upstreams do not set it.
   const bool calls = raw_ && !argument_bytes_.empty();
   if (calls && ending_.reason == llm::FinishReason::kStop)
     ending_.reason = llm::FinishReason::kToolCalls;
@@ -98,11 +98,11 @@ void BlockStream::begin_once(std::string& events) {
 }
 
 void BlockStream::emit_own(const llm::Delta& delta, std::string& events) {
-  // One answer is asked for.
+  // Only one choice was requested.
   if (delta.choice != 0) return;
   tokens_ += delta.tokens.size();
   pending_tokens_.insert(pending_tokens_.end(), delta.tokens.begin(), delta.tokens.end());
-  // What was joined to one delta may hold the rest of a call and what was said behind it.
+  // A merged delta may have the end of a tool call and the text after it.
   const int32_t emitted_first = is_open(Kind::kCall) ? call_ : -1;
   for (const llm::ToolCallPiece& call : delta.tool_calls) {
     if (call.index == emitted_first) emit_call(call, events);
@@ -182,7 +182,7 @@ void BlockStream::open_block(AnswerBlock block, std::string& events) {
   open(blocks_.back(), blocks_.size() - 1, events);
 }
 
-// The tokens of what was no text - the end of the answer - go along with the text before them.
+// Tokens without text, such as the last one, are sent with the text before them.
 void BlockStream::close_block(const AnswerEnding* ending, std::string& events) {
   if (!std::exchange(open_, false)) return;
   AnswerBlock& block = blocks_.back();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "llm/request_fields.h"
+
 namespace windrow::api {
 
 namespace json = boost::json;

@@ -24,7 +24,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Of a server elsewhere, in the shape of /v1/rerank.
+// The ranking in an upstream's reply, which has the format of /v1/rerank.
 std::vector<llm::RankedDocument> ranking_in(const std::string& raw) {
   std::vector<llm::RankedDocument> ranking;
   boost::system::error_code error;
@@ -49,7 +49,7 @@ std::vector<llm::RankedDocument> ranking_in(const std::string& raw) {
   return ranking;
 }
 
-// [{"index", "score", "text"}], scores from 0 to 1 unless they are wanted as they are.
+// [{"index", "score", "text"}], with scores from 0 to 1 unless raw ones are wanted.
 std::string tei_body(const std::vector<llm::RankedDocument>& ranking, bool raw_scores) {
   std::string text = "[";
   for (const llm::RankedDocument& document : ranking) {

@@ -201,7 +201,7 @@ TEST_F(Dialects, AStreamOfAResponseIsTheResponse) {
   RawClient client(rig_.server->port());
   client.send(post(kResponses, streamed(kInput)));
   rig_.backend.wait_for(1);
-  rig_.backend.emit({.text = "he"});
+  rig_.backend.say({.text = "he"});
   rig_.backend.end(said("hello"));
   const Reply reply = read_reply(client);
   std::vector<std::string> types;
@@ -226,7 +226,7 @@ TEST_F(Dialects, AStreamOfAMessageIsTheMessage) {
   RawClient client(rig_.server->port());
   client.send(post(kMessages, streamed(kMessage)));
   rig_.backend.wait_for(1);
-  rig_.backend.emit({.text = "he"});
+  rig_.backend.say({.text = "he"});
   rig_.backend.end(said("hello"));
   const Reply reply = read_reply(client);
   const std::vector<std::string> events = events_in(reply.body);

@@ -95,7 +95,7 @@ std::string error_body(const llm::Failure& failure, Dialect dialect, std::string
   if (is_ollama(dialect)) return ollama_error(failure);
   if (!failure.raw.empty() && has_this_shape(failure.raw)) return failure.raw;
   llm::Failure shown = failure;
-  shown.status = status_of(failure);  // the type goes by it
+  shown.status = status_of(failure);  // determines the error's type
   return json::serialize(llm::failure_to_json(shown));
 }
 
@@ -110,7 +110,7 @@ http::ServerReply error_reply(const llm::Failure& failure, Dialect dialect,
     reply.headers.add("Retry-After",
                       fmt::format("{}", std::clamp<int64_t>(seconds, 1, kRetryAfterMaxS)));
   }
-  // Clients ask a 408 again by themselves, with the same time to get it done.
+  // Clients retry a 408 by themselves, with the same deadline.
   if (failure.code == "deadline_exceeded") reply.headers.add("x-should-retry", "false");
   return reply;
 }

@@ -19,8 +19,8 @@ using llm::shown;
 constexpr std::string_view kBlock =
     "a content block, such as {\"type\": \"text\", \"text\": \"...\"}";
 
-// Skips members of a block that say nothing to a model. cache_control is one: prefixes are shared
-// without it.
+// Skips members of a block that have no effect on a model. cache_control is one: prefixes are
+// cached without it.
 void skip_asides(ObjectReader& block) {
   block.skip({"cache_control", "citations", "parsed_output"});
 }
@@ -29,7 +29,7 @@ json::object text_part(std::string text) {
   return {{"type", "text"}, {"text", std::move(text)}};
 }
 
-// One text is the same as a string, which every server knows.
+// A single text becomes a string, which every upstream accepts.
 json::value block_content(json::array parts) {
   if (parts.empty()) return "";
   return parts.size() == 1 ? parts[0].at("text") : json::value(std::move(parts));
@@ -45,7 +45,7 @@ Problem unknown_block(const ObjectReader& block, std::string_view type, std::str
       place, fmt::format("{} is \"{}\"; here it must be {}", place, shown(type), known));
 }
 
-// Where only texts may stand: `system`, and what a tool brought.
+// Reads content that has only text: `system`, and tool results.
 Problem read_texts(const std::string& place, const json::value& value, json::value& content) {
   if (value.is_string()) {
     content = value;
@@ -72,7 +72,7 @@ Problem read_texts(const std::string& place, const json::value& value, json::val
   return std::nullopt;
 }
 
-// One message of `messages`.
+// Reads one message of `messages`.
 class TurnReader {
  public:
   TurnReader(std::string place, TranslationDraft& draft)
@@ -95,7 +95,7 @@ class TurnReader {
           fmt::format("{} has no content; it must be a string or an array of content blocks",
                       place_));
     }
-    // An answer may be sent back as a whole, with its id, its usage and whatever a client adds.
+    // Clients may send an answer back with its id, its usage and members of their own.
     if (role_ != "assistant") {
       if (Problem problem = turn.rest("a message has role and content")) return problem;
     }
@@ -142,7 +142,7 @@ class TurnReader {
     return std::nullopt;
   }
 
-  // That it is an error, its content says.
+  // is_error has no effect: the content says it.
   Problem read_result(ObjectReader& block) {
     std::string id;
     if (Problem problem = block.need("tool_use_id", id)) return problem;
@@ -161,7 +161,7 @@ class TurnReader {
     return std::nullopt;
   }
 
-  // The texts so far are a message.
+  // Ends the current message of texts.
   void emit_parts() {
     if (parts_.empty()) return;
     draft_.add_message({{"role", role_}, {"content", block_content(std::exchange(parts_, {}))}},
@@ -194,7 +194,7 @@ class TurnReader {
     return std::nullopt;
   }
 
-  // Members of its blocks that are not known say nothing, as those of the message.
+  // Unknown members of its blocks are ignored, as those of the message.
   Problem read_assistant_block(const std::string& at, const json::value& value) {
     ObjectReader block;
     if (Problem problem = block.open(value, at, kBlock)) return problem;
@@ -202,7 +202,7 @@ class TurnReader {
     if (Problem problem = block.need("type", type)) return problem;
     if (type == "text") return read_text(block);
     if (type == "tool_use") return read_call(block);
-    // What is encrypted nobody here can read, nor has made.
+    // Encrypted reasoning cannot be read here.
     if (type == "redacted_thinking") return std::nullopt;
     if (type != "thinking")
       return unknown_block(block, type, "\"text\", \"thinking\" or \"tool_use\"");

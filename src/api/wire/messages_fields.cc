@@ -102,7 +102,7 @@ Problem read_messages_choice(std::string_view name, const json::value& value,
   return choice.rest("a choice has type, name and disable_parallel_tool_use");
 }
 
-// How much may be thought is the model's affair: a template has a switch and no measure.
+// budget_tokens has no effect: a chat template can switch reasoning on or off, not bound it.
 Problem read_thinking(std::string_view name, const json::value& value, TranslationDraft& draft) {
   ObjectReader thinking;
   if (Problem problem = thinking.open(value, name, "an object, such as {\"type\": \"disabled\"}"))
@@ -165,7 +165,7 @@ Problem read_messages_metadata(std::string_view name, const json::value& value,
   return metadata.rest("metadata has user_id");
 }
 
-// Anthropic's words for what is never before or behind others.
+// Anthropic's name for the default tier.
 Problem read_messages_tier(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
   draft.made.chat[name] = value == "standard_only" ? json::value("default") : value;

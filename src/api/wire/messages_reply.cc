@@ -76,7 +76,7 @@ std::string_view error_type(int status) {
   return status >= 500 ? "api_error" : "invalid_request_error";
 }
 
-// A prompt that is too long is said in the words by which Anthropic's clients know it.
+// Anthropic's clients recognise a prompt that is too long by this text.
 std::string failure_text(const llm::Failure& failure) {
   constexpr std::string_view kTooLong = "prompt is too long";
   const bool known = failure.message.find(kTooLong) != std::string::npos;
@@ -112,7 +112,7 @@ std::string message_error(int status, const llm::Failure& failure, std::string_v
   std::string text;
   append_format(text, R"({{"type":"error","error":{{"type":"{}","message":)", error_type(status));
   append_json(failure_text(failure), text);
-  // Who wants a thread and hears this sends the whole conversation instead.
+  // Clients that asked for a thread then send the whole conversation.
   if (failure.param == "thread" && failure.code == "unsupported_parameter")
     text += R"(,"details":{"error_code":"thread_unsupported_request"})";
   text += '}';
@@ -212,7 +212,7 @@ DeltaNames messages_delta(Kind kind) {
   return {"text_delta", "text"};
 }
 
-// Up to its members; closed with "}\n\n".
+// Begins an event, up to its members; the caller closes it with "}\n\n".
 void begin_event(std::string_view type, std::string& events) {
   append_format(events, "event: {}\ndata: {{\"type\":\"{}\"", type, type);
 }

@@ -56,7 +56,7 @@ constexpr auto kOptions = std::to_array<OllamaOption>({
     {"tfs_z", kRefused, "1", ""},
 });
 
-// Ollama's way to say that nothing is asked for.
+// Ollama's notation for the default.
 bool says_default(const OllamaOption& option, const json::value& value) {
   if (option.name == "stop") return value.is_array() && value.get_array().empty();
   if (option.name != "num_predict" && option.name != "seed") return false;
@@ -130,7 +130,7 @@ Problem read_ollama_turns(std::string_view name, const json::value& value,
   return std::nullopt;
 }
 
-// The prompt of /api/embeddings is one text.
+// /api/embeddings embeds one text.
 Problem read_text_to_embed(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
   std::string text;
@@ -139,7 +139,7 @@ Problem read_text_to_embed(std::string_view name, const json::value& value,
   return std::nullopt;
 }
 
-// "json", or a JSON Schema.
+// The value is "json" or a JSON Schema.
 Problem read_ollama_format(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
   if (value == "") return std::nullopt;
@@ -162,7 +162,7 @@ Problem read_ollama_tools(std::string_view name, const json::value& value,
   return none ? std::nullopt : pass_on(name, value, draft);
 }
 
-// A switch, or how much.
+// The value is a switch or an effort.
 Problem read_think(std::string_view name, const json::value& value, TranslationDraft& draft) {
   if (value.is_bool()) {
     draft.made.wishes["enable_thinking"] = value;
@@ -174,7 +174,7 @@ Problem read_think(std::string_view name, const json::value& value, TranslationD
   return wish_effort(name, value, draft);
 }
 
-// A number of seconds, or a text such as "5m": all that matters is whether it is 0.
+// A number of seconds, or a text such as "5m"; it only matters whether it is 0.
 Problem read_keep_alive(std::string_view name, const json::value& value, TranslationDraft& draft) {
   if (value.is_number()) {
     draft.unloads = value.to_number<double>() == 0;
@@ -299,7 +299,7 @@ constexpr auto kEmbeddingsFields = std::to_array<TranslatedField>({
     kNoOptions,
 });
 
-// What is asked of a model without a prompt.
+// A request without a prompt loads or unloads the model.
 void wish_of_model(TranslationDraft& draft) {
   json::object named;
   if (const json::value* model = draft.made.chat.if_contains("model")) named["model"] = *model;

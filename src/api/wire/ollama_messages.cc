@@ -65,7 +65,7 @@ class OllamaMessages {
     std::string name;
   };
 
-  // What else an answer had may be sent back as it came.
+  // Clients may send back the other members of an answer.
   Problem add_answer(ObjectReader& message, json::object made) {
     if (const json::value* thinking = message.take("thinking")) {
       std::string thoughts;
@@ -119,8 +119,8 @@ class OllamaMessages {
     return std::nullopt;
   }
 
-  // It belongs to the call of its id, else to the first call of its tool that has no result yet,
-  // else to the first call.
+  // A result belongs to the call with its id, else to the first call of its tool without a result,
+  // else to the first call without one.
   Problem add_result(ObjectReader& message, json::object made) {
     std::string tool;
     std::string id;
@@ -147,7 +147,7 @@ class OllamaMessages {
   }
 
   TranslationDraft& draft_;
-  std::vector<OpenCall> open_;  // of the last answer with calls, without results so far
+  std::vector<OpenCall> open_;  // calls of the last answer that have no result yet
   int32_t calls_ = 0;
 };
 

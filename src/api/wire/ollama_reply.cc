@@ -47,7 +47,7 @@ void append_ollama_head(std::string_view model, int64_t created_unix_s, std::str
   append_format(text, R"(,"created_at":"{}")", utc_stamp(created_unix_s));
 }
 
-// The texts of all blocks of a kind.
+// The joined texts of all blocks of a kind.
 std::string text_of_kind(std::span<const AnswerBlock> blocks, Kind kind) {
   std::string text;
   for (const AnswerBlock& block : blocks) {
@@ -56,7 +56,7 @@ std::string text_of_kind(std::span<const AnswerBlock> blocks, Kind kind) {
   return text;
 }
 
-// A call that was cut in the middle has no arguments that could be an object.
+// A truncated call has no valid arguments.
 void append_calls(const ReplyFacts& facts, std::span<const AnswerBlock> blocks, size_t index,
                   std::string& text) {
   std::vector<const AnswerBlock*> calls;

@@ -23,22 +23,22 @@ llm::Failure unavailable(std::string code, std::string message, int64_t retry_af
 }  // namespace
 
 llm::Failure loading() {
-  return unavailable("server_loading", "the models are being loaded; try again in a while", 5000);
+  return unavailable("server_loading", "the models are being loaded; try again later", 5000);
 }
 
 llm::Failure stopping() {
-  return unavailable("server_stopping", "the server is being stopped; try again later", 5000);
+  return unavailable("server_stopping", "the server is stopping; try again later", 5000);
 }
 
 llm::Failure unreachable() {
-  return unavailable("upstream_unreachable",
-                     "none of the servers behind this one can be reached; try again later", 5000);
+  return unavailable("upstream_unreachable", "no upstream server can be reached; try again later",
+                     5000);
 }
 
 llm::Failure unreachable(std::string_view model) {
   return unavailable("upstream_unreachable",
-                     fmt::format("none of the servers behind this one that have the model {} can "
-                                 "be reached; try again later",
+                     fmt::format("no upstream server that has the model {} can be reached; try "
+                                 "again later",
                                  llm::shown(model)),
                      5000);
 }
@@ -50,35 +50,37 @@ llm::Failure load_failed(std::string_view model, std::string_view why) {
 }
 
 llm::Failure not_loaded(std::string_view model) {
-  return unavailable("model_unavailable",
-                     fmt::format("the model {} was not loaded: an admin had it unloaded meanwhile, "
-                                 "or it has no room beside those that are kept loaded; try again, "
-                                 "and if it stays so, have --memory raised or fewer models named "
-                                 "by --keep-loaded",
-                                 llm::shown(model)),
-                     5000);
+  return unavailable(
+      "model_unavailable",
+      fmt::format("the model {} was not loaded: an admin has unloaded it, or it does "
+                  "not fit into memory beside the models that are kept loaded; try "
+                  "again, and if that does not help, ask the operator to raise "
+                  "--memory or to name fewer models with --keep-loaded",
+                  llm::shown(model)),
+      5000);
 }
 
 llm::Failure still_loading(std::string_view model) {
   return unavailable("model_loading",
-                     fmt::format("the model {} is not loaded after as long as --load-wait-s lets "
-                                 "anybody wait; try again later",
+                     fmt::format("the model {} was not loaded within the time that --load-wait-s "
+                                 "allows; try again later",
                                  llm::shown(model)),
                      5000);
 }
 
 llm::Failure no_memory(std::string_view what) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 500,
-          .code = "out_of_memory",
-          .message = fmt::format("there is not memory enough {}; ask for less at once", what)};
+  return {
+      .failure_class = llm::FailureClass::kRequest,
+      .status = 500,
+      .code = "out_of_memory",
+      .message = fmt::format("the server has not enough memory {}; send smaller requests", what)};
 }
 
 llm::Failure unreadable_body() {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 413,
           .code = "request_too_large",
-          .message = "there is not memory enough to read this body; send less at once"};
+          .message = "the server has not enough memory to read this body; send less at a time"};
 }
 
 llm::Failure unpackable_body(const Error& why) {
@@ -86,7 +88,7 @@ llm::Failure unpackable_body(const Error& why) {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = too_large ? 413 : 400,
           .code = too_large ? "request_too_large" : "bad_request",
-          .message = fmt::format("the body cannot be unpacked as its Content-Encoding says: {}",
+          .message = fmt::format("the body cannot be decompressed as its Content-Encoding says: {}",
                                  why.message)};
 }
 
@@ -104,9 +106,7 @@ llm::Failure too_many_pages() {
   return {.failure_class = llm::FailureClass::kTransient,
           .status = 429,
           .code = "server_overloaded",
-          .message =
-              "as many lists of items as this server makes at a time are being made; try again "
-              "later",
+          .message = "too many lists of items are being made; try again later",
           .overloaded = true,
           .retry_after_ms = 1000};
 }
@@ -122,7 +122,7 @@ llm::Failure unexpected(std::string_view what) {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 500,
           .code = "internal_error",
-          .message = fmt::format("this server could not {}; that is a defect of the server", what)};
+          .message = fmt::format("this server could not {}; this is a bug of the server", what)};
 }
 
 llm::Failure no_model(std::string_view name) {
@@ -138,8 +138,8 @@ llm::Failure nothing_compacted() {
           .status = 404,
           .code = "not_found",
           .message =
-              "no conversation is compacted here: send it as it is to /v1/responses, or have a "
-              "summary of it written there and go on from that"};
+              "this server does not compact conversations: send the whole conversation to "
+              "/v1/responses, or ask a model there for a summary and continue from that"};
 }
 
 }  // namespace windrow::api

@@ -24,7 +24,7 @@ Problem read_instructions(std::string_view name, const json::value& value,
   std::string text;
   if (Problem problem = llm::read_string(value, name, text)) return problem;
   draft.made.echo["instructions"] = value;
-  // Clients that have none send an empty text, perhaps with a system message in the input.
+  // Clients without instructions send an empty text, perhaps with a system message in the input.
   if (!text.empty()) draft.add_message({{"role", "system"}, {"content", text}}, name);
   return std::nullopt;
 }
@@ -41,7 +41,7 @@ Problem read_previous(std::string_view name, const json::value& value, Translati
   return std::nullopt;
 }
 
-// Keeping is the default; settle_responses decides.
+// The default is true; settle_responses() decides.
 Problem read_store(std::string_view name, const json::value& value, TranslationDraft& draft) {
   return llm::read_bool(value, name, draft.stores);
 }
@@ -69,7 +69,7 @@ Problem read_include(std::string_view name, const json::value& value, Translatio
     if (one == "message.output_text.logprobs") {
       draft.lists_logprobs = true;
     } else if (one != "reasoning.encrypted_content") {
-      // Thoughts are sent back as they are, so none has to be encrypted.
+      // Clients send reasoning back in plain text, so it need not be encrypted.
       return llm::unsupported(place, fmt::format("{} is \"{}\"; only message.output_text.logprobs "
                                                  "can be included",
                                                  place, shown(one)));
@@ -78,7 +78,7 @@ Problem read_include(std::string_view name, const json::value& value, Translatio
   return std::nullopt;
 }
 
-// {"type", "name", "schema", "strict", "description"}: of a chat's it lacks one level.
+// {"type", "name", "schema", "strict", "description"}: one level flatter than a chat's.
 Problem read_format(const std::string& place, const json::value& value, TranslationDraft& draft) {
   const json::object* object = value.if_object();
   if (object == nullptr)
@@ -103,7 +103,7 @@ Problem read_text(std::string_view name, const json::value& value, TranslationDr
   if (const json::value* format = text.take("format")) {
     if (Problem problem = read_format(text.place("format"), *format, draft)) return problem;
   }
-  // Medium is what happens anyway.
+  // Medium is the default.
   const json::value* verbosity = text.take("verbosity");
   if (verbosity != nullptr && *verbosity != "medium")
     pass_as("verbosity", text.place("verbosity"), *verbosity, draft);
@@ -148,7 +148,7 @@ Problem read_responses_tools(std::string_view name, const json::value& value,
   return read_tools(name, value, "an array of functions", read_responses_tool, draft);
 }
 
-// "auto", or {"type": "function", "name": ...}.
+// The value is "auto", or {"type": "function", "name": ...}.
 Problem read_responses_choice(std::string_view name, const json::value& value,
                               TranslationDraft& draft) {
   draft.made.echo[name] = value;
@@ -178,7 +178,7 @@ Problem read_parallel(std::string_view name, const json::value& value, Translati
   return pass_on(name, value, draft);
 }
 
-// Thoughts come as they are, so a summary of them is not made.
+// `summary` has no effect: reasoning is returned in full.
 Problem read_reasoning(std::string_view name, const json::value& value, TranslationDraft& draft) {
   ObjectReader reasoning;
   if (Problem problem = reasoning.open(value, name, "an object with an effort")) return problem;
@@ -190,7 +190,7 @@ Problem read_reasoning(std::string_view name, const json::value& value, Translat
   return reasoning.rest("reasoning has effort and summary");
 }
 
-// Kept with the answer by whoever asked.
+// For the client: the answer repeats it.
 Problem read_responses_metadata(std::string_view name, const json::value& value,
                                 TranslationDraft& draft) {
   const json::object* object = value.if_object();

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 4> kRoles = {"user", "assistant", "system
 constexpr std::string_view kItem =
     "an item: a message, function_call, function_call_output, reasoning or item_reference";
 
-// Where messages of earlier turns stand in the body.
+// The origin of messages of earlier turns.
 constexpr std::string_view kPrevious = "previous_response_id";
 
 // The author of a content. Unknown members are ignored where the model is the author, because
@@ -56,7 +56,7 @@ Problem read_part(const std::string& place, const json::value& value, Speaker sp
   return std::nullopt;
 }
 
-// A string, or parts. A refusal is what the model said instead, so it counts as text.
+// A string, or parts. A refusal counts as text, because the model wrote it instead.
 Problem read_content(const std::string& place, const json::value& value, Speaker speaker,
                      json::value& content) {
   if (value.is_string()) {
@@ -73,13 +73,12 @@ Problem read_content(const std::string& place, const json::value& value, Speaker
     if (problem) return problem;
     if (!refusal.empty()) parts.emplace_back(json::object{{"type", "text"}, {"text", refusal}});
   }
-  // One text is the same as a string, which every server knows.
+  // A single text becomes a string, which every upstream accepts.
   content = parts.size() == 1 ? parts[0].at("text") : json::value(std::move(parts));
   return std::nullopt;
 }
 
-// An item of the input in the form in which it is kept and listed: with its type, and a message's
-// content as parts.
+// An item as it is stored and listed: with its type, and a message's content as parts.
 json::object listed_item(const json::object& given) {
   json::object item = given;
   item.erase("type");
@@ -96,13 +95,13 @@ json::object listed_item(const json::object& given) {
   return item;
 }
 
-// Items of an answer that is sent back - the assistant's messages, function_call and reasoning -
-// may have any members beside those that are read: clients add their own.
+// Reads items. Those of an earlier answer - messages of the assistant, function_call, reasoning -
+// may have unknown members, because clients add their own.
 class ItemsReader {
  public:
   explicit ItemsReader(TranslationDraft& draft) : draft_(draft) {}
 
-  // The items of the turns before this one.
+  // Reads the items of earlier turns.
   Problem read_earlier() {
     const std::string& previous = draft_.made.turn.previous_id;
     if (previous.empty()) return std::nullopt;
@@ -119,7 +118,7 @@ class ItemsReader {
     return std::nullopt;
   }
 
-  // An item of this turn, or a reference to one of an earlier turn.
+  // Reads an item of this turn, or a reference to one of an earlier turn.
   Problem read(const std::string& place, const json::value& value) {
     const json::object* object = value.if_object();
     if (object == nullptr) return llm::wrong_kind(place, kItem, value);
@@ -146,10 +145,10 @@ class ItemsReader {
         fmt::format("{} is \"{}\"; it must be {}", item.place("type"), shown(type), kItem));
   }
 
-  // What the assistant has said so far becomes a message.
+  // Ends the assistant's current message.
   void finish_turn() {
     if (!turn_open_) return;
-    // An answer that was cut while it was thought out says nothing.
+    // An answer that was truncated within its reasoning has no content.
     if (content_.is_null() && calls_.empty()) content_ = "";
     json::object message{{"role", "assistant"}, {"content", std::move(content_)}};
     if (!thoughts_.empty()) message["reasoning_content"] = std::exchange(thoughts_, {});
@@ -163,14 +162,14 @@ class ItemsReader {
   }
 
  private:
-  // Its type may be absent: then it has nothing but an id.
+  // A reference may lack its type; then it has only an id.
   static bool is_reference(const json::object& object) {
     const json::value* type = object.if_contains("type");
     if (type == nullptr || type->is_null()) return object.contains("id") && object.size() == 1;
     return *type == "item_reference";
   }
 
-  // Some clients refer to items of the response that they continue; these are read already.
+  // Some clients refer to items of the response that they continue, which have been read.
   Problem read_reference(const std::string& place, const json::object& object) {
     ObjectReader reference(place, object);
     std::string id;
@@ -192,7 +191,7 @@ class ItemsReader {
     const auto& item = std::get<json::value>(found);
     if (Problem problem = read_item(place, item)) return problem;
     draft_.made.turn.input_items.push_back(item);
-    // A second reference to it adds nothing, and must not cost its size again.
+    // A second reference adds nothing, and must not take memory again.
     earlier_ids_.insert(id);
     return std::nullopt;
   }
@@ -275,8 +274,8 @@ class ItemsReader {
     return std::nullopt;
   }
 
-  // {"summary": [...], "content": [{"type": "reasoning_text", "text"}]}. A summary is not what was
-  // thought, and what is encrypted nobody here can read: both are left out.
+  // {"summary": [...], "content": [{"type": "reasoning_text", "text"}]}. Summaries and
+  // encrypted reasoning are left out.
   Problem read_thoughts(ObjectReader& item) {
     std::string thoughts;
     if (const json::value* content = item.take("content")) {
@@ -312,7 +311,7 @@ class ItemsReader {
   bool turn_open_ = false;
   std::string turn_place_;
   std::string thoughts_;
-  json::value content_;  // null: nothing was said yet
+  json::value content_;  // null: no text yet
   json::array calls_;
   std::vector<std::string> call_places_;
 };

@@ -59,7 +59,7 @@ void append_token_counts(const llm::Usage& usage, std::string& text) {
                 usage.reasoning_tokens, usage.prompt_tokens + usage.completion_tokens);
 }
 
-// One that says nothing has an empty text.
+// An empty answer has one empty text.
 std::vector<AnswerBlock> output_blocks(const llm::Answer& answer) {
   std::vector<AnswerBlock> blocks;
   if (!answer.choices.empty()) blocks = blocks_of(answer.choices.front());
@@ -67,7 +67,7 @@ std::vector<AnswerBlock> output_blocks(const llm::Answer& answer) {
   return blocks;
 }
 
-// The codes that the API has for an error of a response.
+// The error codes that the API defines for a response.
 std::string_view error_code(const llm::Failure& failure) {
   if (failure.status == 429) return "rate_limit_exceeded";
   if (failure.status == 408) return "server_error";
@@ -97,7 +97,7 @@ std::string responses_echo(const json::object& echo, const json::object& chat, b
   if (!text.contains("format") || text["format"].is_null()) text["format"] = {{"type", "text"}};
   std::string written = json::serialize(members);
   written.back() = ',';
-  // In the form in which numbers are usually written: Boost writes 1E0.
+  // As numbers are usually written: Boost writes 1E0.
   for (const std::string_view name : {"temperature", "top_p"}) {
     written += fmt::format(R"("{}":)", name);
     const json::value* given = chat.if_contains(name);
@@ -196,7 +196,7 @@ std::vector<std::string> item_ids(std::string_view answer_id, std::span<const An
 void append_item(const ReplyFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
                  std::string& text) {
   append_format(text, R"({{"id":"{}",)", item_id(facts.id, block, index));
-  // A call that broke off in the middle is none, however the answer ended.
+  // A truncated call is incomplete, however the answer ended.
   if (block.kind == Kind::kCall && !state.in_progress && !block.text.empty() &&
       !is_json(block.text))
     state.cut = true;
@@ -217,7 +217,7 @@ void append_item(const ReplyFacts& facts, const AnswerBlock& block, size_t index
   } else {
     append_format(text, R"("type":"message","status":"{}","role":"assistant","content":[)", status);
   }
-  // An item that was just added has no part yet.
+  // A new item has no parts yet.
   if (!state.in_progress || !block.text.empty()) append_part(facts, block, text);
   text += ']';
   if (state.ending != nullptr && !thoughts) {
@@ -253,7 +253,7 @@ using Kind = AnswerBlock::Kind;
 
 namespace {
 
-// Of the events that say a block's text: "response.output_text" + ".delta".
+// The prefix of the events with a block's text: "response.output_text" + ".delta".
 std::string_view name_of(Kind kind) {
   switch (kind) {
     case Kind::kReasoning:
@@ -268,7 +268,7 @@ std::string_view name_of(Kind kind) {
   return "response.function_call_arguments";
 }
 
-// The member that has the whole text in the event at its end.
+// The member with the whole text in the last event of a block.
 std::string_view member_of(Kind kind) {
   if (kind == Kind::kCall) return "arguments";
   return kind == Kind::kRefusal ? "refusal" : "text";
@@ -374,7 +374,7 @@ void ResponsesStream::finish(const AnswerEnding& ending, std::string& events) {
   end_event(events);
 }
 
-// What was said stays said, as far as it came.
+// The failed response has the output up to the failure.
 void ResponsesStream::failed(const llm::Failure& failure, std::string& events) {
   begin_event("response.failed", events);
   events += R"(,"response":)";

@@ -47,7 +47,7 @@ std::string chunk_head(const StreamShape& shape) {
   return head;
 }
 
-// Returns the part of a call that has not been said: all of it, with its name, if nothing was.
+// The part of a tool call that was not sent: all of it, with its name, if nothing was.
 llm::ToolCallPiece rest_of(const llm::Choice& choice, size_t index,
                            const std::vector<size_t>& emitted) {
   const llm::ToolCall& call = choice.tool_calls[index];
@@ -79,8 +79,8 @@ void append_event(std::string_view data, std::string& events) {
   events += "\n\n";
 }
 
-// A message as a delta: clients put the deltas of a call together by its place, which a whole
-// message does not say.
+// A message as a delta. Clients join the deltas of a call by its index, which a whole message
+// lacks.
 json::value delta_of(json::value message) {
   json::object* const object = message.if_object();
   if (object == nullptr) return json::object();
@@ -180,7 +180,7 @@ void StreamText::fail(const llm::Failure& failure, std::string& events) {
   append_event(error_body(failure), events);
 }
 
-// Whether a server elsewhere says the usage is its own business: it is asked to in any case.
+// Drops usage events that the client did not ask for; upstreams are always asked for them.
 void StreamText::emit_raw(std::string_view raw, std::string& events) {
   raw_emitted_ = true;
   const std::vector<JsonMember> members = json_members(raw);
@@ -193,8 +193,8 @@ void StreamText::emit_raw(std::string_view raw, std::string& events) {
   append_event(raw, events);
 }
 
-// A whole reply of a server elsewhere, said at once: each message becomes the delta. False: it
-// cannot be read, and nothing was said.
+// Sends the whole reply of an upstream at once: each message becomes a delta. False if it cannot be
+// read; then nothing was sent.
 bool StreamText::emit_raw_answer(const std::string& raw, std::string& events) {
   boost::system::error_code error;
   json::value reply = json::parse(raw, error, {}, {.max_depth = kJsonDepthMax});
@@ -245,7 +245,7 @@ void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
   events += shape_.usage ? ",\"usage\":null}\n\n" : "}\n\n";
 }
 
-// The first of a call says whose it is, the others only what more there is of its arguments.
+// The first delta of a call has its id and name, the others only more of its arguments.
 void StreamText::emit_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events) {
   std::vector<size_t>& emitted = this->emitted(choice).arguments_bytes;
   const auto index = static_cast<size_t>(call.index);
@@ -303,7 +303,7 @@ void StreamText::append_usage(const llm::Usage& usage, std::string& events) cons
   events += "}\n\n";
 }
 
-// Of a chunk with a choice.
+// The end of a chunk with a choice.
 void StreamText::append_end(std::string& events) const {
   events += shape_.usage ? "],\"usage\":null}\n\n" : "]}\n\n";
 }

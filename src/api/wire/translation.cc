@@ -43,7 +43,7 @@ bool begins_there(std::string_view text, size_t at) {
   return at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '.');
 }
 
-// What is in it may follow where `with_parts`; else this is another field than meant.
+// With `with_parts` the name of a part may follow; otherwise it would be another field.
 bool ends_there(std::string_view text, size_t end, bool with_parts) {
   if (end == text.size()) return true;
   if (is_word(text[end])) return false;
@@ -67,7 +67,7 @@ std::string Origins::of(std::string_view made) const {
 }
 
 llm::Failure Origins::to_client(llm::Failure failure) const {
-  failure.raw.clear();  // a server elsewhere was asked in other words
+  failure.raw.clear();  // it names fields of the translated body
   if (failure.param.empty()) return failure;
   // The longest first, so each place is rewritten once.
   const std::vector<std::string_view> names = with_ancestors(failure.param);

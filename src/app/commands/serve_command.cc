@@ -16,7 +16,7 @@
 
 #include "api/api_server.h"
 #include "api/keys/key_accounts.h"
-#include "api/keys/key_file.h"
+#include "api/keys/keys.h"
 #include "app/commands/command_context.h"
 #include "app/commands/fetch_models.h"
 #include "app/commands/select_fleet.h"
@@ -181,7 +181,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   warn_about_access(settings, key_file.get(), console);
   api::ApiOptions api = api_options(*options, settings);
   const ClientLimits limits = client_limits(context.files_max(), api.http.connections_max,
-                                          !chosen->upstreams.empty(), !settings.data_dir.empty());
+                                            !chosen->upstreams.empty(), !settings.data_dir.empty());
   api.http.connections_max = limits.connections_max;
   if (!limits.warning.empty()) console.warn(limits.warning);
 

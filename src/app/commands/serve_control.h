@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "api/api_server.h"
-#include "api/keys/key_file.h"
+#include "api/keys/keys.h"
 #include "base/clock.h"
 #include "base/result.h"
 

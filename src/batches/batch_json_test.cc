@@ -1,4 +1,4 @@
-#include "batches/batch_request.h"
+#include "batches/batch_json.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -86,4 +86,5 @@ TEST(BatchRequest, WindowsAreHours) {
 }
 
 }  // namespace
+
 }  // namespace windrow::batches
