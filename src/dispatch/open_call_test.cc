@@ -1,4 +1,4 @@
-#include "dispatch/outcome_facts.h"
+#include "dispatch/open_call.h"
 
 #include <gtest/gtest.h>
 
@@ -7,50 +7,50 @@ namespace {
 
 using llm::FailureClass;
 
-TEST(OutcomeFacts, ARefusalForLoadSaysForHowLong) {
-  const CallEnd end = facts_of(llm::Failure{.failure_class = FailureClass::kTransient,
-                                            .status = 429,
-                                            .overloaded = true,
-                                            .retry_after_ms = 1500});
+TEST(CallEndOf, ARefusalForLoadSaysForHowLong) {
+  const CallEnd end = call_end_of(llm::Failure{.failure_class = FailureClass::kTransient,
+                                               .status = 429,
+                                               .overloaded = true,
+                                               .retry_after_ms = 1500});
   EXPECT_EQ(end.fault, Fault::kOverloaded);
   EXPECT_EQ(end.retry_after, std::chrono::milliseconds(1500));
   EXPECT_FALSE(end.timed_out);
 }
 
 // Or a row that is always late would come back until patience ends.
-TEST(OutcomeFacts, ATimeoutUsesUpAnAttemptAlsoWhenItIsASignOfLoad) {
-  const CallEnd end = facts_of(
+TEST(CallEndOf, ATimeoutUsesUpAnAttemptAlsoWhenItIsASignOfLoad) {
+  const CallEnd end = call_end_of(
       llm::Failure{.failure_class = FailureClass::kTransient, .status = 504, .overloaded = true});
   EXPECT_EQ(end.fault, Fault::kTransient);
   EXPECT_TRUE(end.timed_out);
 }
 
-TEST(OutcomeFacts, WhatReachedNobodyIsNoAttempt) {
+TEST(CallEndOf, WhatReachedNobodyIsNoAttempt) {
   EXPECT_EQ(
-      facts_of(llm::Failure{.failure_class = FailureClass::kTransient, .unreached = true}).fault,
+      call_end_of(llm::Failure{.failure_class = FailureClass::kTransient, .unreached = true}).fault,
       Fault::kUnreached);
 }
 
 // Or a model that writes no JSON would have its server left alone.
-TEST(OutcomeFacts, AnAnswerThatCannotBeUsedIsAnAnswerOfTheServer) {
+TEST(CallEndOf, AnAnswerThatCannotBeUsedIsAnAnswerOfTheServer) {
   const CallEnd end =
-      facts_of(llm::Failure{.failure_class = FailureClass::kTransient,
-                            .answered = true,
-                            .usage = {.prompt_tokens = 16, .completion_tokens = 30}});
+      call_end_of(llm::Failure{.failure_class = FailureClass::kTransient,
+                               .answered = true,
+                               .usage = {.prompt_tokens = 16, .completion_tokens = 30}});
   EXPECT_EQ(end.fault, Fault::kTransient);
   EXPECT_TRUE(end.answered);
   EXPECT_EQ(end.tokens, 46);
   EXPECT_DOUBLE_EQ(end.work, 31);
 }
 
-TEST(OutcomeFacts, ACallMayHaveBeenTooLarge) {
-  EXPECT_TRUE(facts_of(llm::Failure{.status = 413}).too_large);
-  EXPECT_FALSE(facts_of(llm::Failure{.status = 400}).too_large);
+TEST(CallEndOf, ACallMayHaveBeenTooLarge) {
+  EXPECT_TRUE(call_end_of(llm::Failure{.status = 413}).too_large);
+  EXPECT_FALSE(call_end_of(llm::Failure{.status = 400}).too_large);
 }
 
-TEST(OutcomeFacts, OtherFailuresKeepTheirClass) {
+TEST(CallEndOf, OtherFailuresKeepTheirClass) {
   const auto fault_of = [](FailureClass failure_class) {
-    return facts_of(llm::Failure{.failure_class = failure_class, .status = 500}).fault;
+    return call_end_of(llm::Failure{.failure_class = failure_class, .status = 500}).fault;
   };
   EXPECT_EQ(fault_of(FailureClass::kTransient), Fault::kTransient);
   EXPECT_EQ(fault_of(FailureClass::kRequest), Fault::kRequest);
@@ -59,18 +59,18 @@ TEST(OutcomeFacts, OtherFailuresKeepTheirClass) {
 }
 
 // A prompt is computed many tokens at a time, and what was cached not at all.
-TEST(OutcomeFacts, AnAnswersWorkIsMostlyItsOwnTokens) {
-  const CallEnd end = facts_of(
+TEST(CallEndOf, AnAnswersWorkIsMostlyItsOwnTokens) {
+  const CallEnd end = call_end_of(
       llm::Answer{.usage = {.prompt_tokens = 1600, .completion_tokens = 50, .cached_tokens = 800}});
   EXPECT_EQ(end.fault, std::nullopt);
   EXPECT_EQ(end.tokens, 1650);
   EXPECT_DOUBLE_EQ(end.work, 50 + 800 / 16.0);
-  EXPECT_DOUBLE_EQ(facts_of(llm::Answer{}).work, 1);
+  EXPECT_DOUBLE_EQ(call_end_of(llm::Answer{}).work, 1);
 }
 
-TEST(OutcomeFacts, AShortageOfFilesSaysNothingOfTheServer) {
+TEST(CallEndOf, AShortageOfFilesSaysNothingOfTheServer) {
   const CallEnd end =
-      facts_of(llm::Failure{.failure_class = FailureClass::kTransient, .short_of_files = true});
+      call_end_of(llm::Failure{.failure_class = FailureClass::kTransient, .short_of_files = true});
   EXPECT_EQ(end.fault, Fault::kShortOfFiles);
   EXPECT_FALSE(end.timed_out);
   EXPECT_FALSE(end.replied);

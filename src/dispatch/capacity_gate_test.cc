@@ -1,4 +1,4 @@
-#include "dispatch/wake_rule.h"
+#include "dispatch/capacity_gate.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace windrow::dispatch {
 namespace {
 
-TEST(WakeRule, HalfOfWhatWaitsHasToBeGone) {
+TEST(CapacityGate, HalfOfWhatWaitsHasToBeGone) {
   EXPECT_FALSE(is_worth_waking(1, 10, 9));
   EXPECT_FALSE(is_worth_waking(5, 10, 5));
   EXPECT_TRUE(is_worth_waking(6, 10, 4));
@@ -19,13 +19,13 @@ TEST(WakeRule, HalfOfWhatWaitsHasToBeGone) {
   EXPECT_TRUE(is_worth_waking(6, 11, 5));
 }
 
-TEST(WakeRule, WhereNothingWaitsAnyRoomIsEnough) {
+TEST(CapacityGate, WhereNothingWaitsAnyRoomIsEnough) {
   EXPECT_TRUE(is_worth_waking(1, 10, 0));
   EXPECT_TRUE(is_worth_waking(1, 0, 0));
   EXPECT_TRUE(is_worth_waking(1, 1, 1)) << "half of one is none";
 }
 
-TEST(WakeRule, WithoutRoomNobodyIsWoken) {
+TEST(CapacityGate, WithoutRoomNobodyIsWoken) {
   EXPECT_FALSE(is_worth_waking(0, 10, 0));
   EXPECT_FALSE(is_worth_waking(0, 0, 0));
   EXPECT_FALSE(is_worth_waking(-3, 0, 0));
@@ -33,7 +33,7 @@ TEST(WakeRule, WithoutRoomNobodyIsWoken) {
 
 // However full it is when somebody comes to wait, and in whatever steps room is made, nobody waits
 // for ever: once all is answered everyone is in.
-TEST(WakeRule, NobodySleepsForEver) {
+TEST(CapacityGate, NobodySleepsForEver) {
   for (const int32_t waiting_max : {0, 1, 2, 3, 10}) {
     testing::HeldBackend backend;
     Dispatcher dispatcher(backend, {.in_flight_max = 2, .waiting_max = waiting_max});
@@ -51,7 +51,7 @@ TEST(WakeRule, NobodySleepsForEver) {
   }
 }
 
-TEST(WakeRule, OneThatWaitsSleepsThroughTheFirstHalf) {
+TEST(CapacityGate, OneThatWaitsSleepsThroughTheFirstHalf) {
   testing::HeldBackend backend;
   Dispatcher dispatcher(backend, {.in_flight_max = 2, .waiting_max = 100});
   const auto nothing = [](const DispatchResult&) {};

@@ -1,7 +1,10 @@
-#include "dispatch/outcome_facts.h"
+#include "dispatch/open_call.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
+
+#include "llm/packed_inputs.h"
 
 namespace windrow::dispatch {
 namespace {
@@ -50,7 +53,7 @@ Fault fault_of(const llm::Failure& failure) {
 
 }  // namespace
 
-CallEnd facts_of(const llm::Outcome& outcome) {
+CallEnd call_end_of(const llm::Outcome& outcome) {
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
     CallEnd end{.fault = fault_of(*failure),
                 .timed_out = timed_out(*failure),
@@ -69,6 +72,36 @@ CallEnd facts_of(const llm::Outcome& outcome) {
   return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens,
           .computed = computed_by(usage),
           .work = work_of(usage)};
+}
+
+const llm::Usage& usage_of(const llm::Outcome& outcome) {
+  const auto* answer = std::get_if<llm::Answer>(&outcome);
+  return answer ? answer->usage : std::get<llm::Failure>(outcome).usage;
+}
+
+std::shared_ptr<const llm::Request> OpenCall::pack() {
+  if (requests.size() == 1) return requests.front();
+  std::vector<const llm::Request*> all;
+  all.reserve(requests.size());
+  for (const auto& request : requests)
+    all.push_back(request.get());
+  llm::PackedRequest packed = llm::pack_requests(all);
+  sizes = std::move(packed.sizes);
+  return std::make_shared<const llm::Request>(std::move(packed.request));
+}
+
+std::vector<llm::Outcome> OpenCall::unpack(llm::Outcome outcome, CallEnd& end) const {
+  std::vector<llm::Outcome> outcomes;
+  if (requests.size() == 1) {
+    outcomes.push_back(std::move(outcome));
+    return outcomes;
+  }
+  outcomes = llm::unpack_outcome(std::move(outcome), sizes);
+  if (!end.fault && std::holds_alternative<llm::Failure>(outcomes.front())) {
+    end.fault = Fault::kRequest;
+    end.unmatched = true;
+  }
+  return outcomes;
 }
 
 }  // namespace windrow::dispatch

@@ -1,0 +1,162 @@
+#include "dispatch/open_items.h"
+
+#include <utility>
+#include <variant>
+
+#include "base/ensure.h"
+
+namespace windrow::dispatch {
+namespace {
+
+int64_t tokens_of(const llm::Outcome& outcome) {
+  const llm::Usage& usage = usage_of(outcome);
+  return int64_t{usage.prompt_tokens} + usage.completion_tokens;
+}
+
+llm::Failure cancelled_failure() {
+  return {.failure_class = llm::FailureClass::kCancelled,
+          .status = 499,
+          .code = "cancelled",
+          .message = "cancelled before it was sent"};
+}
+
+// `tried`: what its last call ended with, where there was one.
+llm::Failure expired_failure(const std::optional<llm::Outcome>& tried) {
+  const auto* last = tried ? std::get_if<llm::Failure>(&*tried) : nullptr;
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 408,
+          .code = "deadline_exceeded",
+          .message =
+              last != nullptr
+                  ? "its deadline passed before it could be tried again; the last try failed: " +
+                        last->message
+                  : "its deadline passed before it could be sent; give it more time, or send less "
+                    "beside it"};
+}
+
+}  // namespace
+
+void OpenItems::add(ItemId id, OpenItem item) {
+  items_.emplace(id, std::move(item));
+}
+
+bool OpenItems::waits_for_load(ItemId id) const {
+  const auto found = items_.find(id);
+  if (found == items_.end()) return false;
+  const llm::LoadWait* wait = found->second.delivery.load_wait.get();
+  return wait != nullptr && wait->waits;
+}
+
+PreparedCall OpenItems::prepare(const Send& send, const CallStops& stops) const {
+  PreparedCall prepared{.call = {.id = send.call}};
+  prepared.call.requests.reserve(send.items.size());
+  for (const ItemId item : send.items)
+    prepared.call.requests.push_back(items_.at(item).request);
+  const OpenItem& first = items_.at(send.items.front());
+  prepared.to_backend = {.priority = first.priority,
+                         .withdrawn = stops.withdrawn.get_token(),
+                         .unwanted = stops.unwanted.get_token()};
+  if (send.items.size() > 1) return prepared;
+  prepared.call.listener = first.shared_listener;
+  prepared.to_backend.listener = first.shared_listener;
+  prepared.to_backend.read_ahead = first.read_ahead;
+  prepared.to_backend.answer_share = first.delivery.answer_share;
+  prepared.to_backend.load_wait = first.delivery.load_wait;
+  return prepared;
+}
+
+void OpenItems::follow(const Follow& follow) {
+  const OpenItem& leader = items_.at(follow.leader);
+  OpenItem& item = items_.at(follow.item);
+  // All that a call is made of: where the leader leaves, the next one is made of the same.
+  item.request = leader.request;
+  item.read_ahead = leader.read_ahead;
+  item.priority = leader.priority;
+  item.delivery.answer_share = leader.delivery.answer_share;
+  item.delivery.load_wait = leader.delivery.load_wait;
+  if (!leader.shared_listener) return;
+  item.shared_listener = leader.shared_listener;
+  item.member = item.shared_listener->join(item.delivery.listener);
+}
+
+void OpenItems::promote(const PromoteFollower& promoted) {
+  OpenItem& from = items_.at(promoted.from);
+  OpenItem& heir = items_.at(promoted.heir);
+  heir.outcome = std::exchange(from.outcome, std::nullopt);
+  heir.tokens = std::exchange(from.tokens, 0);
+  heir.cost = std::exchange(from.cost, 0);
+  heir.earlier_failure = std::exchange(from.earlier_failure, {});
+}
+
+void OpenItems::record(std::span<const ItemId> items, std::vector<llm::Outcome> outcomes,
+                       std::span<const Cost> costs) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    OpenItem& item = items_.at(items[i]);
+    item.tokens += tokens_of(outcomes[i]);
+    item.cost += costs[i];
+    if (const auto* before = item.outcome ? std::get_if<llm::Failure>(&*item.outcome) : nullptr)
+      item.earlier_failure = before->message;
+    item.outcome = std::move(outcomes[i]);
+  }
+}
+
+std::vector<std::optional<Hash128>> OpenItems::cache_keys(std::span<const ItemId> items) const {
+  std::vector<std::optional<Hash128>> keys;
+  keys.reserve(items.size());
+  for (const ItemId item : items)
+    keys.push_back(items_.at(item).cache_key);
+  return keys;
+}
+
+OpenItems::SharedOutcomes OpenItems::shared_outcomes(const Actions& actions) const {
+  SharedOutcomes shared;
+  for (const Action& action : actions) {
+    const auto* ended = std::get_if<Ended>(&action);
+    if (ended == nullptr || ended->outcome_of == ended->item) continue;
+    const auto leader = items_.find(ended->outcome_of);
+    ENSURE(leader != items_.end() && leader->second.outcome, "item {} has no outcome to share",
+           ended->outcome_of.value());
+    std::shared_ptr<const llm::Outcome>& outcome = shared[ended->outcome_of];
+    if (!outcome) outcome = std::make_shared<const llm::Outcome>(*leader->second.outcome);
+  }
+  return shared;
+}
+
+CompletedItem OpenItems::complete(const Ended& ended, const SharedOutcomes& shared) {
+  const auto found = items_.find(ended.item);
+  OpenItem item = std::move(found->second);
+  items_.erase(found);
+  const bool has_own = ended.outcome_of == ended.item;
+  CompletedItem completed{
+      .done = std::move(item.done),
+      .result = {.outcome = {},
+                 .attempts = ended.attempts.used + ended.attempts.refused,
+                 .tokens = item.tokens,
+                 .cost = item.cost,
+                 .earlier_failure = std::move(item.earlier_failure),
+                 .source = has_own ? OutcomeSource::kAsked : OutcomeSource::kShared},
+      .shared_listener = std::move(item.shared_listener),
+      .member = item.member};
+  llm::Outcome& outcome = completed.result.outcome;
+  switch (ended.how) {
+    case ItemEnd::kAnswered:
+    case ItemEnd::kFailed:
+      completed.gets_rest = true;
+      if (has_own) {
+        outcome = *std::move(item.outcome);
+      } else {
+        completed.shared_outcome = shared.at(ended.outcome_of);
+      }
+      break;
+    case ItemEnd::kCancelled:
+      outcome = item.outcome ? *std::move(item.outcome) : cancelled_failure();
+      std::get<llm::Failure>(outcome).failure_class = llm::FailureClass::kCancelled;
+      break;
+    case ItemEnd::kExpired:
+      outcome = expired_failure(item.outcome);
+      break;
+  }
+  return completed;
+}
+
+}  // namespace windrow::dispatch
