@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Checks what the compiler does not: layers, banned calls, leftovers, dead files, plain form, and
-names that would meet in a unity build.
+"""Checks what the compiler does not: layers, banned calls, leftovers, dead files, plain form, long
+files, plain English in comments, and names that would meet in a unity build.
 
-usage: check.py [ROOT]      ROOT: the source tree, by default the one this file lies in
+usage: check.py [--shrink] [ROOT]
+  ROOT: the source tree, by default the one this file lies in
+  --shrink: takes the lines off not_yet.txt that hold by now, first
 
 Prints "file:line: rule: what is wrong, and what to do", and exits 1 when there is anything. One
 line of code may be excused with a comment on it, "tidy-allow RULE: reason". layers.txt beside this
-file is the table of modules; self_test.py shows every rule at work.
+file is the table of modules; not_yet.txt lists files that a rule does not hold for yet, and only
+shrinks; self_test.py shows every rule at work.
 """
 
 import fnmatch
@@ -20,6 +23,7 @@ TEXT_ENDINGS = CODE_ENDINGS + (".txt", ".cmake", ".py", ".sh", ".md", ".json", "
 # Prose and data may be as wide as they are; markdown ends a line with blanks to break it.
 WIDE_ENDINGS = (".md", ".json", ".jsonl", ".1")
 LINE_COLUMNS_MAX = 100
+FILE_LINES_MAX = 600
 
 PROGRAMS = ("src/app", "tools", "bench", "tests")
 
@@ -49,6 +53,20 @@ BANNED = [
 
 # A new object that its owner takes at once: what a factory with a private constructor does.
 OWNED_NEW = re.compile(r"\bunique_ptr<[^;(){}]*>(\s+\w+)?\(\s*new\b")
+
+# Words of comments in src that make a reader guess whom or what a sentence is about.
+SENTENCE = r"(?:^|(?<=[.:;!?] ))"
+RIDDLES = [
+    (re.compile(SENTENCE + r"(Who|Whose|Whoever|Whom)\b(?![^.:;!?]*\?)"),
+     "begin with a noun: \"a client that ...\", \"the caller ...\""),
+    (re.compile(SENTENCE + r"(Those|Of (?:those|these|them)|What of)\b"),
+     "begin with a noun that says what is meant"),
+    (re.compile(r"\b([Nn]obody|[Ss]omebody|[Tt]hose who(?:m|se)?|[Ww]hoever|[Ww]homever)\b"),
+     "name it: \"no client\", \"another thread\", \"the caller\""),
+]
+# End-of-line comments that only point back at another line.
+POINTER = re.compile(r"(likewise|the same|as above|of (?:this|that|these|those|it|them|both))\.?$",
+                     re.I)
 
 # Spelt in halves, so that this file does not report itself.
 LEFTOVERS = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")) + r")\b")
@@ -105,6 +123,30 @@ TOKEN = re.compile(f"(?P<string>{STRING})|(?P<comment>{COMMENT})")
 
 def without_comments(text):
     return TOKEN.sub(lambda m: blank(m) if m.group("comment") else m.group(), text)
+
+
+def comment_blocks(text):
+    """(text, [line of each part], is at the end of a line of code) of each comment; lines that
+    follow each other are one comment, joined with blanks."""
+    parts, lines = [], []
+    last = None
+    for match in TOKEN.finditer(text):
+        if not match.group("comment"):
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        begin = text.rfind("\n", 0, match.start()) + 1
+        words = re.sub(r"^(//+|/\*+)\s?|\s*\*/$", "", match.group())
+        if text[begin:match.start()].strip():
+            yield words, [line], True
+            continue
+        if parts and line != last + 1:
+            yield " ".join(parts), lines, False
+            parts, lines = [], []
+        parts.append(words)
+        lines.append(line)
+        last = line
+    if parts:
+        yield " ".join(parts), lines, False
 
 
 def code_only(text):
@@ -273,11 +315,22 @@ class Checker:
     def __init__(self, root):
         self.root = root
         self.found = []
+        self.excused = set()
         self.lines = {}
         self.table = Table(os.path.join(root, "tests/tidy/layers.txt"))
+        self.not_yet = self.read_not_yet(os.path.join(root, "tests/tidy/not_yet.txt"))
         self.texts = dict(self.read_texts())
         self.code = {path: text for path, text in self.texts.items()
                      if path.endswith(CODE_ENDINGS) and starts_with(path, CODE_FOLDERS)}
+
+    @staticmethod
+    def read_not_yet(path):
+        """not_yet.txt: lines "RULE FILE" -> their number in it."""
+        if not os.path.exists(path):
+            return {}
+        with open(path, encoding="utf-8") as file:
+            lines = [line.split("#")[0].split() for line in file]
+        return {tuple(words): number for number, words in enumerate(lines, 1) if words}
 
     def read_texts(self):
         for folder, folders, files in os.walk(self.root):
@@ -312,6 +365,9 @@ class Checker:
             allowed = ALLOW.search(self.lines[path][line - 1])
             if allowed and allowed.group(1) == rule:
                 return
+        if (rule, path) in self.not_yet:
+            self.excused.add((rule, path))
+            return
         self.found.append((path, line, rule, text))
 
     def run(self):
@@ -324,9 +380,17 @@ class Checker:
         for path, text in self.code.items():
             self.check_includes(path, without_comments(text))
             self.check_banned(path, code_only(text))
+            self.check_length(path, text)
+            if path.startswith("src/"):
+                self.check_words(path, text)
         self.check_dead_files()
         self.check_modules()
         self.check_anonymous_names()
+        for entry, number in self.not_yet.items():
+            if entry not in self.excused:
+                self.report("tests/tidy/not_yet.txt", number, "not-yet",
+                            f"'{' '.join(entry)}' holds by now: take this line off "
+                            "(check.py --shrink does)")
         return sorted(self.found)
 
     def check_form(self, path, text):
@@ -396,6 +460,35 @@ class Checker:
                 self.report(path, line, rule,
                             f"'{match.group().strip()}' is banned here: {instead}")
 
+    def check_length(self, path, text):
+        count = text.count("\n")
+        if count > FILE_LINES_MAX:
+            self.report(path, 1, "long-file", f"{count} lines; at most {FILE_LINES_MAX}: move an "
+                        "idea into a file of its own")
+
+    def check_words(self, path, text):
+        for words, lines, at_code in comment_blocks(text):
+            if at_code and POINTER.match(words):
+                self.report(path, lines[0], "words", f"'// {words}' only points back: say what "
+                            "this line holds, or nothing")
+            for pattern, instead in RIDDLES:
+                for match in pattern.finditer(words):
+                    self.report(path, self.line_of(words, match.start(), lines, text), "words",
+                                f"'{match.group(1)}' in a comment: {instead}")
+
+    @staticmethod
+    def line_of(words, place, lines, text):
+        """The line of the source on which a place of a comment's joined text lies."""
+        if len(lines) == 1:
+            return lines[0]
+        source = text.split("\n")
+        at = 0
+        for line in lines:
+            at += len(re.sub(r"^\s*(//+|/\*+)\s?|\s*\*/$", "", source[line - 1])) + 1
+            if place < at:
+                return line
+        return lines[-1]
+
     def check_dead_files(self):
         cmake = {os.path.dirname(path): text for path, text in self.texts.items()
                  if os.path.basename(path) == "CMakeLists.txt"}
@@ -448,9 +541,23 @@ def check(root):
     return Checker(root).run()
 
 
+def shrink(root):
+    """Takes the lines off not_yet.txt that excuse nothing any more."""
+    stale = {line for path, line, rule, _ in check(root) if rule == "not-yet"}
+    path = os.path.join(root, "tests/tidy/not_yet.txt")
+    if stale:
+        with open(path, encoding="utf-8") as file:
+            kept = [text for line, text in enumerate(file, 1) if line not in stale]
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(kept)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(here))
+    arguments = [word for word in sys.argv[1:] if word != "--shrink"]
+    root = arguments[0] if arguments else os.path.dirname(os.path.dirname(here))
+    if len(arguments) < len(sys.argv) - 1:
+        shrink(root)
     found = check(root)
     for path, line, rule, text in found:
         print(f"{path}:{line}: {rule}: {text}")

@@ -144,6 +144,17 @@ BAD = [
     ("utf8", "src/base/id.cc", b"// \xff\n"),
     ("new", "src/base/id.cc", "auto* thing = new Thing;  // tidy-allow print: another rule\n"),
     ("new", "src/base/id.cc", "auto* thing = new Thing;  // tidy-allow new:\n"),  # no reason
+    ("long-file", "src/base/id.cc", 600 * "int x;\n"),
+    ("long-file", "src/engine/plan_test.cc", 600 * "\n"),
+    ("words", "src/base/id.cc", "// Who waits is called back.\n"),
+    ("words", "src/base/id.cc", "int f();  // it waits. Those in front go first\n"),
+    ("words", "src/base/id.cc", "// A queue. Of\n// those the oldest goes first.\n"),
+    ("words", "src/base/id.cc", "/* What of it is left. */\n"),
+    ("words", "src/base/id.cc", "// True: nobody waits.\n"),
+    ("words", "src/engine/plan_test.cc", "// It ends those\n// who wait.\n"),
+    ("words", "src/base/id.cc", "int x;  // likewise\n"),
+    ("words", "src/base/id.cc", "int x;  // of that\n"),
+    ("not-yet", "tests/tidy/not_yet.txt", "words src/base/id.cc\n"),  # it is clean
     ("unique-name", "src/engine/sim/words.cc", unnamed("class Part {};")),
     ("unique-name", STEPS, unnamed("constexpr int kRowsMax = 9;")),
     ("unique-name", STEPS, unnamed("constexpr int kRowsMax[] = {9, 8};")),
@@ -175,6 +186,9 @@ FINE = [
     ("src/base/id.cc", "return std::unique_ptr<Base>(new Thing(1));\n"),
     ("src/base/id.cc", "std::unique_ptr<Thing> thing(\n    new Thing(1));\n"),
     ("src/base/id.cc", "#include <boost/system/result.hpp>\n"),
+    ("src/base/id.cc", "// Who waits? Each row that has no mask does.\n"),
+    ("src/base/id.cc", "int x;  // what the queue holds, likewise\n// Of all rows, the longest.\n"),
+    ("src/base/id.cc", "// Nobody: a name.  tidy-allow words: it is quoted\n"),
     ("docs/formats.md", "A line of " + 100 * "x" + " and a break:  \n"),
     ("build/dev/generated.cc", "int generated;\n"),
     (STEPS, unnamed("using Rows = std::vector<int>;")),  # the same may be said twice
