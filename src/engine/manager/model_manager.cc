@@ -82,6 +82,13 @@ ModelManager::ModelManager(std::vector<KeptModel> models, KeeperOptions options,
 }
 
 ModelManager::~ModelManager() {
+  // Before the load is given up: that would refuse them.
+  for (State& state : states_) {
+    for (llm::PendingRequests::Taken& taken : state.pending->take_all()) {
+      set_waits(taken.call(), false);
+      std::move(taken).end(cancelled());
+    }
+  }
   unwanted_.request_stop();
   {
     const std::scoped_lock lock(mutex_);
@@ -90,12 +97,6 @@ ModelManager::~ModelManager() {
     changed_.notify_all();
   }
   carrier_.join();
-  for (State& state : states_) {
-    for (llm::PendingRequests::Taken& taken : state.pending->take_all()) {
-      set_waits(taken.call(), false);
-      std::move(taken).end(cancelled());
-    }
-  }
   {
     const std::scoped_lock lock(mutex_);
     released_all_ = true;
