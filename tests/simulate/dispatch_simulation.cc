@@ -231,11 +231,15 @@ void DispatchSimulation::check_ends() const {
         INVARIANT(asked->second.answered == 1, "no row is billed twice", "{} was answered {} times",
                   task.word, asked->second.answered);
       }
-      // One who leaves may do so before what is handed over has gone out.
+      // A call that is cancelled between the decision to send it and the sending is not sent.
       const int64_t attempts = task.result->attempts;
-      INVARIANT(attempts == std::ssize(sendings) || (task.stays && attempts > std::ssize(sendings)),
-                "attempts are counted", "{} was sent {} times, {} counted", task.word,
-                sendings.size(), attempts);
+      const auto* failure = std::get_if<llm::Failure>(&task.result->outcome);
+      const bool cancelled =
+          failure != nullptr && failure->failure_class == llm::FailureClass::kCancelled;
+      INVARIANT(
+          attempts == std::ssize(sendings) || (cancelled && attempts == std::ssize(sendings) + 1),
+          "attempts are counted", "{} was sent {} times, {} counted", task.word, sendings.size(),
+          attempts);
       if (task.item.deadline && !sendings.empty()) {
         INVARIANT(sendings.front()->at <= *task.item.deadline + kHandTimeMax,
                   "what is too late is not sent", "{} was, {:.1f} s too late", task.word,
