@@ -117,8 +117,8 @@ TEST_F(ToolCallsTest, WhatIsHeardIsTheAnswerWithItsCalls) {
     for (const llm::Choice& choice : alone.choices) {
       calls += static_cast<int>(choice.tool_calls.size());
       several += choice.tool_calls.size() > 1 ? 1 : 0;
-      for (const llm::ToolCall& call : choice.tool_calls)
-        EXPECT_TRUE(call.name == "add" || call.name == "now");
+      for (const llm::ToolCall& tool_call : choice.tool_calls)
+        EXPECT_TRUE(tool_call.name == "add" || tool_call.name == "now");
     }
     if (HasFailure()) return;
   }
