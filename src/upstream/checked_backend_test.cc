@@ -80,8 +80,8 @@ class CheckedBackendTest : public ::testing::Test {
 TEST_F(CheckedBackendTest, AnHonestServerPasses) {
   submit_row(1);
   ASSERT_EQ(parrot_.held.size(), 2U) << "a row and its question";
-  EXPECT_EQ(parrot_.held[1].request.model, "m");
-  EXPECT_EQ(parrot_.held[1].request.output_tokens_max, kQuestionTokensMax);
+  EXPECT_EQ(parrot_.held[1].call.request->model, "m");
+  EXPECT_EQ(parrot_.held[1].call.request->output_tokens_max, kQuestionTokensMax);
   parrot_.answer_first();
   parrot_.answer_first();
   ASSERT_EQ(ended_.size(), 2U);
@@ -119,7 +119,7 @@ TEST_F(CheckedBackendTest, AServerMayGiveAnAnswerToAnotherServersRow) {
   Parrot other_parrot;
   CheckedBackend other(other_parrot, "http://b", watch_);
   submit_row(1);
-  llm::Answer stolen = Parrot::repeat(parrot_.held[1].request);
+  llm::Answer stolen = Parrot::repeat(*parrot_.held[1].call.request);
   other.submit(llm::plain_call(row(2)),
                [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
   other_parrot.held.front().done(std::move(stolen));
