@@ -264,6 +264,8 @@ TEST_F(BatchServiceTest, GoesOnAfterARestartAndAsksNothingTwice) {
   EXPECT_GE(before, 50);
   EXPECT_LT(before, 200);
 
+  close();
+  before_answer = nullptr;
   open();
   EXPECT_EQ(view(id).record.state.status, kInProgress);
   start();
@@ -386,6 +388,8 @@ TEST_F(BatchServiceTest, AnInputWhoseTimeIsOverIsReadToTheEnd) {
   ASSERT_TRUE(data->database().change("UPDATE files SET expires_at = ?", {clock.unix_seconds()}));
   gate.open_all();
   service->stop(Duration{});
+  close();
+  before_answer = nullptr;
   open();
   start();
   const BatchRecord record = wait_for(id, kCompleted);

@@ -141,9 +141,10 @@ TEST_F(AwaitedLoadTest, OneThatNobodyLoadsAnyMoreIsNotWaitedFor) {
 TEST_F(AwaitedLoadTest, NobodyWaitsLongerThanTheServerLetsThem) {
   order(TimePoint(seconds(120)));
   EXPECT_EQ(look(119), "waits");
-  EXPECT_EQ(look(120),
-            "model_loading: the model m is not loaded after as long as --load-wait-s lets anybody "
-            "wait; try again later");
+  EXPECT_EQ(
+      look(120),
+      "model_loading: the model m was not loaded within the time that --load-wait-s allows; try "
+      "again later");
 }
 
 }  // namespace
