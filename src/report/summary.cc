@@ -180,11 +180,11 @@ json::object summary_to_json(const Summary& summary) {
 }
 
 std::string summary_to_text(const Summary& summary) {
-  constexpr size_t kKindsShown = 8;
+  constexpr size_t kFailuresShown = 8;
   const llm::BackendStats& backend = summary.backend;
   TextTable table;
   table.row("rows", rows_text(summary));
-  const size_t kinds = std::min(summary.failures.size(), kKindsShown);
+  const size_t kinds = std::min(summary.failures.size(), kFailuresShown);
   for (size_t i = 0; i < kinds; ++i) {
     const FailureCount& failure = summary.failures[i];
     table.row(i == 0 ? "failures" : "", failure_text(failure));
