@@ -103,7 +103,7 @@ void add_streams(Endpoint endpoint, std::string_view schema) {
                        .logprobs = true,
                        .structured = true});
     std::string events;
-    stream.say({.choice = 0, .text = answer.choices[0].text.substr(0, 1)}, events);
+    stream.emit({.choice = 0, .text = answer.choices[0].text.substr(0, 1)}, events);
     stream.end(answer, events);
     add_events(schema, events);
   }
@@ -128,7 +128,7 @@ void add_dialects() {
       for (const bool fails : {false, true}) {
         const auto stream = stream_in_dialect(own);
         std::string events;
-        stream->say({.text = answer.choices[0].text.substr(0, 1)}, events);
+        stream->emit({.text = answer.choices[0].text.substr(0, 1)}, events);
         if (fails) {
           stream->fail({.status = 500, .message = "what"}, events);
         } else {
@@ -154,7 +154,7 @@ void add_pages() {
   add("LiveRequestList", live.to_json(TimePoint{}, 10));
   const auto first = live.add({.id = "chatcmpl-1", .key = "alice", .model = "m", .lane = "l"});
   const auto second = live.add({.id = "embd-2", .endpoint = Endpoint::kEmbeddings});
-  first->said(TimePoint{}, 3);
+  first->received(TimePoint{}, 3);
   add("LiveRequestList", live.to_json(TimePoint{}, 10));
   add("Error", json::parse(error_body({.message = "what", .param = "n"})));
   add("Error", json::parse(error_reply(404, "no such path").body));
@@ -183,9 +183,9 @@ void add_kept_and_ollama() {
   const auto shown = ollama_show(catalogue, R"({"model":"chat"})");
   add("OllamaModel", json::parse(std::get<std::string>(shown)));
   for (const llm::Answer& answer : answers()) {
-    const ChatFacts said{.id = "1", .model = "m", .created_unix_s = 1'700'000'000};
+    const ReplyFacts facts_of_reply{.id = "1", .model = "m", .created_unix_s = 1'700'000'000};
     const auto reply = [&](Dialect dialect) {
-      return json::parse(ollama_reply(dialect, said, answer));
+      return json::parse(ollama_reply(dialect, facts_of_reply, answer));
     };
     add("OllamaChat", reply(Dialect::kOllamaChat));
     add("OllamaGeneration", reply(Dialect::kOllamaGenerate));
