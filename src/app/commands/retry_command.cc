@@ -13,9 +13,9 @@
 #include "app/settings/resolve_settings.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "batch/job_paths.h"
 #include "batch/job_record.h"
 #include "report/failure_counts.h"
-#include "batch/job_paths.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {

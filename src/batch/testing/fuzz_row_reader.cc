@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "base/ensure.h"
-#include "batch/row.h"
 #include "batch/result_line.h"
+#include "batch/row.h"
 #include "batch/row_reader.h"
 
 namespace {

@@ -41,7 +41,7 @@ enum class FlashAttention : uint8_t { kAuto, kOn, kOff };
 enum class KvCache : uint8_t {
   kUnified,  // all from one store: rows have any length and can share prefixes, and a step reads
              // the cells of all rows
-  kSplit,  // the same number for each: nothing is shared, and a row reads only its own
+  kSplit,    // the same number for each: nothing is shared, and a row reads only its own
 };
 
 struct LlamaRunnerOptions {
