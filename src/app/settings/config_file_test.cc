@@ -97,9 +97,9 @@ TEST(ConfigFile, ErrorsNameTheLineAndWhatToDo) {
             "windrow.toml:1: set is a table of body fields; write [set] on a line of its own and "
             "temperature = 0 below it");
   EXPECT_EQ(message_of("ctx = 1979-05-27"),
-            "windrow.toml:1: ctx is a date or a time, which no setting takes");
+            "windrow.toml:1: ctx is a date or a time, which no setting accepts");
   EXPECT_EQ(message_of("[set]\nuser = [1979-05-27]"),
-            "windrow.toml:2: user is a date or a time, which no setting takes");
+            "windrow.toml:2: user is a date or a time, which no setting accepts");
   EXPECT_EQ(message_of("ctx = 1\nctx = 2").substr(0, 16), "windrow.toml:2: ");
   EXPECT_TRUE(message_of("ctx = ").ends_with("; fix the line or remove it"));
 }

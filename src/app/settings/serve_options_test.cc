@@ -90,7 +90,7 @@ TEST(ServeOptions, WhatBelongsTogetherIsGivenTogether) {
             "--tls-key needs --tls-cert: a certificate and its key belong together");
   EXPECT_EQ(why({.tls_cert = "c.pem", .tls_key = "k.pem"}), "accepted");
   EXPECT_EQ(why({.log_prompts = true}),
-            "--log-prompts needs --log: there is no log they could go into");
+            "--log-prompts needs --log: there is no log to write them to");
   EXPECT_EQ(why({.log = "-", .log_prompts = true}), "accepted");
 }
 
