@@ -121,8 +121,8 @@ TEST_F(Retry, TheInputMayBeNamedAndMustBeWhereItIsNot) {
   std::filesystem::remove(folder_.path("requests.jsonl"));
   const Ended lost = retry();
   EXPECT_EQ(lost.code, 2) << lost;
-  EXPECT_THAT(lost.errors, HasSubstr("the input of the job, requests.jsonl, is not there; name it "
-                                     "with --input"));
+  EXPECT_THAT(lost.errors, HasSubstr("the input of the job, requests.jsonl, does not exist; name "
+                                     "it with --input"));
   folder_.write("other.jsonl", warm_line("another", false));
   const Ended other = retry({"--input", "other.jsonl"});
   EXPECT_EQ(other.code, 2) << other;

@@ -12,6 +12,9 @@ using dispatch::FlightEnd;
 // The fewest in flight that reach so much of the best are the number to work with.
 constexpr double kProbeKeeps = 0.95;
 
+// Fewer in flight whose first, short measure reaches so much of the best are measured again.
+constexpr double kWorthConfirming = 0.5;
+
 // What more in flight may bring at a serial server: the time between two requests. One that really
 // works on two at a time gains more.
 constexpr double kSerialGain = 1.25;
@@ -120,8 +123,8 @@ int64_t ProbeRun::sent(TimePoint now) {
 
 void ProbeRun::ended(TimePoint now, int64_t request, ProbeEnd end, int64_t tokens) {
   Flight flight = flights_.extract(request).mapped();
-  // Both watches are begun anew with each given number, and 0 is none of their tickets.
-  if (!searches() && flight.visit != visits_) flight.ticket = 0;
+  // Both watches begin anew with each given or confirmed number; 0 is none of their tickets.
+  if ((!searches() || found_) && flight.visit != visits_) flight.ticket = 0;
   const bool overloaded = notice_overload(flight, end);
   if (over_) return;
   count(now, flight, end, tokens);
@@ -197,9 +200,9 @@ void ProbeRun::wake(TimePoint now) {
 void ProbeRun::stop(TimePoint now) {
   if (over_) return;
   const ProbeMeasure& counts = tallies_.at(number_).counts;
-  const bool is_known = counts.answered >= counts.in_flight;
+  const bool was_measured = counts.answered >= counts.in_flight;
   leave(now);
-  if (!is_known) std::erase(order_, number_);
+  if (!was_measured) std::erase(order_, number_);
   over_ = true;
 }
 
@@ -216,12 +219,22 @@ bool ProbeRun::is_measured(TimePoint now) const {
 // To the next number, where there is one.
 void ProbeRun::advance(TimePoint now) {
   const bool timed_out = now >= visit_since_ + options_.time_max;
+  if (found_) {
+    if (!over_ && !timed_out && !fails_ && !is_known(tallies_.at(number_))) return;
+    leave(now);
+    over_ = over_ || timed_out || fails_;
+    if (!over_) confirm_next(now);
+    return;
+  }
   if (searches()) {
     const bool is_found = limit_->finding().kind != ConcurrencyKind::kMeasuring;
-    over_ = over_ || is_found || fails_ || timed_out;
-    if (!over_ && limit_->limit() == number_) return;
+    over_ = over_ || fails_ || timed_out;
+    if (!over_ && !is_found && limit_->limit() == number_) return;
     leave(now);
-    if (!over_) visit(now, limit_->limit());
+    if (over_) return;
+    if (!is_found) return visit(now, limit_->limit());
+    found_ = limit_->finding();
+    confirm_next(now);
     return;
   }
   if (!is_measured(now) && !timed_out) return;
@@ -235,6 +248,32 @@ void ProbeRun::advance(TimePoint now) {
   refusals_ = {};
   failures_ = {};
   visit(now, options_.in_flight[next]);
+}
+
+// Enough of its requests ended for its rates to be compared. The first steps of a search are
+// shorter.
+bool ProbeRun::is_known(const Tally& tally) {
+  return tally.counts.refuses ||
+         tally.full_ends >=
+             std::max<int64_t>(kProbeRequestsMin, int64_t{3} * tally.counts.in_flight);
+}
+
+// A search passes small numbers quickly. Those below its finding that came near its rate are
+// measured again, the largest first, before one of them may be recommended in its place.
+void ProbeRun::confirm_next(TimePoint now) {
+  const auto best = tallies_.find(found_->in_flight);
+  const double rate = best != tallies_.end() ? measure_of(best->second).work_per_s() : 0;
+  const auto thin = std::find_if(tallies_.rbegin(), tallies_.rend(), [&](const auto& one) {
+    return one.first < found_->in_flight && one.second.counts.answered > 0 &&
+           !is_known(one.second) && measure_of(one.second).work_per_s() >= kWorthConfirming * rate;
+  });
+  over_ = rate <= 0 || thin == tallies_.rend();
+  if (over_) return;
+  const int32_t number = thin->first;
+  limit_.emplace(dispatch::ConcurrencyOptions{.fixed = number});
+  refusals_ = {};
+  failures_ = {};
+  visit(now, number);
 }
 
 void ProbeRun::visit(TimePoint now, int32_t number) {
@@ -292,7 +331,7 @@ std::vector<ProbeMeasure> ProbeRun::measures() const {
 ProbeFinding ProbeRun::finding() const {
   const std::vector<ProbeMeasure> all = measures();
   ProbeFinding finding = compare(all);
-  const dispatch::ConcurrencyFinding found = limit_->finding();
+  const dispatch::ConcurrencyFinding found = found_.value_or(limit_->finding());
   if (!searches() || found.kind == ConcurrencyKind::kMeasuring) return finding;
   finding.kind = kind_of(found.kind);
   finding.in_flight = found.in_flight;
@@ -304,9 +343,15 @@ ProbeFinding ProbeRun::finding() const {
     return one.answered >= one.in_flight && !one.refuses &&
            one.work_per_s() >= kProbeKeeps * best->work_per_s();
   });
-  if (enough == all.end() || enough->in_flight >= found.in_flight) return finding;
-  finding.in_flight = enough->in_flight;
-  if (finding.kind == ProbeFindingKind::kGrows) finding.kind = ProbeFindingKind::kSaturates;
+  if (enough != all.end() && enough->in_flight < found.in_flight) {
+    finding.in_flight = enough->in_flight;
+    if (finding.kind == ProbeFindingKind::kGrows) finding.kind = ProbeFindingKind::kSaturates;
+  }
+  // As compare() names it.
+  const bool is_serial =
+      finding.in_flight == 1 && all.size() > 1 && finding.gain > 0 && finding.gain < kSerialGain;
+  if (is_serial && finding.kind == ProbeFindingKind::kSaturates)
+    finding.kind = ProbeFindingKind::kSerial;
   return finding;
 }
 

@@ -139,12 +139,15 @@ class ProbeRun {
   void count(TimePoint now, const Flight& flight, ProbeEnd end, int64_t tokens);
   bool notice_overload(const Flight& flight, ProbeEnd end);
   bool is_measured(TimePoint now) const;
+  static bool is_known(const Tally& tally);
+  void confirm_next(TimePoint now);
   void advance(TimePoint now);
   void visit(TimePoint now, int32_t number);
   void leave(TimePoint now);
 
   const ProbeRunOptions options_;
-  std::optional<dispatch::ConcurrencyLimit> limit_;  // of the search, or of one given number
+  std::optional<dispatch::ConcurrencyLimit> limit_;    // of the search, or of one given number
+  std::optional<dispatch::ConcurrencyFinding> found_;  // by the search; smaller ones are confirmed
   dispatch::RefusalWatch refusals_;
   dispatch::RefusalWatch failures_;  // the same, of requests that failed in another way
   bool fails_ = false;               // most of them do
