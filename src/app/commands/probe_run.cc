@@ -258,7 +258,7 @@ bool ProbeRun::is_known(const Tally& tally) {
              std::max<int64_t>(kProbeRequestsMin, int64_t{3} * tally.counts.in_flight);
 }
 
-// A search passes small numbers quickly. Those below its finding that came near its rate are
+// A search passes small numbers quickly. Numbers below its finding that may reach its rate are
 // measured again, the largest first, before one of them may be recommended in its place.
 void ProbeRun::confirm_next(TimePoint now) {
   const auto best = tallies_.find(found_->in_flight);
