@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
                                    // No JSON text has this byte, wherever in a line it lies.
                                    overwrite(log, fs::file_size(log) / 2, std::string(1, '\1'));
                                  },
-                             .said = "lost ones: 1, whose rows run again"},
+                             .said = "lines lost: 1; the rows of lost lines run again"},
                       Damage{.name = "ALogCutInTheMiddleOfALine",
                              .inflict =
                                  [](const std::string& data, const std::string& batch) {
