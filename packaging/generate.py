@@ -46,13 +46,14 @@ def flags_in(help_text):
     and FILE for paths; `text` has no default."""
     flags = []
     group = ""
-    for line in help_text.splitlines():
+    lines = help_text.splitlines()
+    for line, following in zip(lines, lines[1:] + [""]):
         match = FLAG.fullmatch(line)
         if match:
             flags.append([group, match[1], match[2] or "", match[3] or ""])
         elif flags and line.startswith(" " * 20):
             flags[-1][3] = f"{flags[-1][3]} {line.strip()}".strip()
-        elif line and not line.startswith(" "):
+        elif line and not line.startswith(" ") and FLAG.fullmatch(following):
             group = line
     return [(group, flag, *value_and_text(value, text)) for group, flag, value, text in flags
             if flag not in ("--help", "--output")]
@@ -109,7 +110,8 @@ def manual_flags(flags):
     for flag_group, flag, value, text in flags:
         if flag_group != group:
             group = flag_group
-            parts.append(f".SS {group}")
+            if group:
+                parts.append(f".SS {group}")
         shown = f" \\fI{roff('WORD' if choices(value) else value)}\\fR" if value else ""
         if choices(value):
             text += ": " + ", ".join(choices(value))

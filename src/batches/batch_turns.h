@@ -6,7 +6,7 @@
 // * One batch is validated at a time: the one that has spent least time on it, then one of another
 //   key than the last, then the oldest. A validation that exceeds its turn while others wait is
 //   interrupted and later starts again with twice the time. So a file that takes long to read
-//   delays nobody for long, and at most one file is half read.
+//   delays no other batch for long, and at most one file is partly read.
 // * At most `running_max` batches run their rows at a time, and as many again of keys that have
 //   none running: a key with many long batches does not delay the others for hours. Preferred is
 //   the key with the fewest running batches, then a batch whose models no other one uses, then the

@@ -107,8 +107,8 @@ class LiveBatches {
   std::vector<std::shared_ptr<BatchJob>> begin_stop(const Lock&);
   bool is_stopping(const Lock&) const { return stopping_; }
 
-  // Wakes those who wait for a change of anything here. wait() releases the lock until then, or for
-  // `at_most`.
+  // notify() wakes the threads that wait for a change of any batch. wait() releases the lock until
+  // then, or for `at_most`.
   void notify(const Lock&) { changed_.notify_all(); }
   void wait(Lock& lock) { changed_.wait(lock); }
   void wait(Lock& lock, std::chrono::milliseconds at_most) { changed_.wait_for(lock, at_most); }

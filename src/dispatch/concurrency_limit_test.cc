@@ -328,8 +328,8 @@ TEST(SharedLimit, EveryUpstreamGetsOne) {
   EXPECT_FALSE(limit.has_room(2));
 }
 
-// Whatever is wanted: shares are never more than there is, nobody who could have more is left with
-// less than an equal part, and nothing is left over that somebody wants.
+// For random demands: the shares never exceed the limit, an upstream that wants more than an equal
+// share gets at least an equal share, and nothing is left over while an upstream wants more.
 TEST(SharedLimit, SharesAreFairAndNeverTooMuch) {
   Random random(3);
   for (int round = 0; round < 2000; ++round) {

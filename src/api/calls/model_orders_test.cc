@@ -51,7 +51,7 @@ TEST_F(ModelControlTest, LoadsAndUnloadsByAnyName) {
 TEST_F(ModelControlTest, SaysWhyItDoesNot) {
   EXPECT_EQ(order("here", ModelOrder::kLoad, false), "403 permission_denied");
   EXPECT_EQ(here_->reading.state, llm::LoadState::kAbsent);
-  EXPECT_EQ(order("nobody", ModelOrder::kLoad), "404 model_not_found");
+  EXPECT_EQ(order("unknown-model", ModelOrder::kLoad), "404 model_not_found");
   EXPECT_EQ(order("elsewhere", ModelOrder::kUnload), "400 unsupported_by_model");
   here_->reading.requests = 1;
   EXPECT_EQ(order("here", ModelOrder::kUnload), "409 model_in_use");

@@ -191,8 +191,8 @@ std::string keys_help_text() {
          "line for\n"
          "it to FILE and prints it, once: the file has only its hash. A running server accepts it "
          "within\n"
-         "seconds. To revoke a key, remove its line; with a file without keys nobody has "
-         "access.\n\n" +
+         "seconds. To revoke a key, remove its line; if the file has no keys, every request is "
+         "refused.\n\n" +
          table_help(keys_add_flags());
 }
 

@@ -102,7 +102,7 @@ TEST_F(EmbeddingBackendTest, TextsAndTokensBecomeUnitVectorsInTheirOrder) {
 
 TEST_F(EmbeddingBackendTest, WhatWasReadAheadIsNotReadAgain) {
   EmbeddingBackend model = backend(kLimits);
-  llm::BackendCall call = llm::plain_call(embed({{.text = "nobody looks"}}));
+  llm::BackendCall call = llm::plain_call(embed({{.text = "cancelled"}}));
   call.read_ahead = model.read_ahead(embed({{.text = "ab"}}));
   EXPECT_EQ(std::get<llm::Answer>(ask(model, call)).usage.prompt_tokens, 3);
   call.read_ahead = model.read_ahead(embed({{.tokens = {1'000'000}}}));

@@ -86,7 +86,7 @@ TEST_F(GenerationBackendTest, WhatWasReadAheadIsNotReadAgain) {
   const auto prompt_tokens = [](const llm::Outcome& outcome) {
     return std::get<llm::Answer>(outcome).usage.prompt_tokens;
   };
-  llm::Request other_text = completion("nobody looks at this");
+  llm::Request other_text = completion("another text");
   other_text.ignore_eos = true;
   llm::BackendCall call = llm::plain_call(std::move(other_text));
   call.read_ahead = model.read_ahead(completion("abc"));

@@ -59,7 +59,7 @@ class RoundRobin {
     Turn turn;
   };
 
-  // Whose turn it is, until ended(); absent: no task has something to run.
+  // The task that runs now, until ended(); absent: no task has work.
   std::optional<Choice> next(TimePoint now);
   void ended(TaskId task, const Next& next);
 

@@ -171,13 +171,13 @@ class ModelManager {
 
   mutable std::mutex mutex_;
   std::condition_variable errand_came_;    // for the thread that loads
-  std::condition_variable released_came_;  // for the one that looks after those who wait
+  std::condition_variable released_came_;  // wakes the thread that admits waiting requests
   std::condition_variable changed_;  // a model came, left or failed; nobody reads in it any more
   ModelCachePolicy pool_;
   std::vector<State> states_;
   std::deque<PoolAction> errands_;  // looks, loads and unloads
   std::deque<Released> released_;
-  bool news_ = false;  // for the one that looks after those who wait
+  bool news_ = false;  // wakes the thread that admits waiting requests
   std::optional<TimePoint> sleeps_until_;
   bool closing_ = false;       // nothing more is loaded
   bool released_all_ = false;  // nothing more will be released

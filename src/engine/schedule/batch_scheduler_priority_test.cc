@@ -146,7 +146,7 @@ TEST(BatchSchedulerPriority, OnlyBatchRowsArePreemptedAndOnlyWhenThatIsEnough) {
   EXPECT_EQ(rows.scheduler().counts().preemptions, 0);
   rows.add(kNormal, 100, 1);
   rows.step();
-  EXPECT_EQ(rows.scheduler().counts().rows_running, 2) << "none overtakes who is more urgent";
+  EXPECT_EQ(rows.scheduler().counts().rows_running, 2) << "no row passes one of higher priority";
 }
 
 // For a slot the youngest is preempted, and comes back before all younger rows of its priority.
