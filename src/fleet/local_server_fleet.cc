@@ -56,10 +56,10 @@ std::string without_path(std::string text, const ModelChoice& choice) {
 
 }  // namespace
 
-Result<std::vector<engine::PooledModelId>> models_to_load_first(
-    const PoolOptions& pool, std::span<const engine::PooledModelFacts> models,
+Result<std::vector<engine::ModelId>> models_to_load_first(
+    const PoolOptions& pool, std::span<const engine::ModelNeeds> models,
     std::span<const std::string> names, uint64_t memory_bytes) {
-  std::vector<engine::PooledModelId> first;
+  std::vector<engine::ModelId> first;
   std::vector<std::string> named;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < models.size(); ++i) {
@@ -77,7 +77,7 @@ Result<std::vector<engine::PooledModelId>> models_to_load_first(
             fmt::join(named, ", "), human_bytes(bytes), human_bytes(memory_bytes))};
   }
   if (!pool.loads_first.empty()) return first;
-  return engine::models_of_the_start(models, memory_bytes);
+  return engine::default_first_models(models, memory_bytes);
 }
 
 // A model of the manager, as pages and metrics see it.
@@ -93,7 +93,7 @@ class LocalServerFleet::Residency final : public llm::ModelResidency {
 
  private:
   engine::ModelManager& manager_;
-  const engine::PooledModelId id_;
+  const engine::ModelId id_;
 };
 
 LocalServerFleet::LocalServerFleet(ModelSource source, LocalFleetOptions options,
@@ -138,31 +138,31 @@ Result<std::vector<ModelEstimate>> LocalServerFleet::estimate_models(uint64_t me
   return estimates;
 }
 
-void LocalServerFleet::report(const engine::KeeperNews& news) const {
-  using Kind = engine::KeeperNews::Kind;
-  switch (news.kind) {
+void LocalServerFleet::report(const engine::ModelEvent& event) const {
+  using Kind = engine::ModelEvent::Kind;
+  switch (event.kind) {
     case Kind::kLoading:
       break;
     case Kind::kLoaded:
-      events_.note(fmt::format("{} is loaded after {} and takes {}", news.name,
-                               human_duration(news.took), human_bytes(news.bytes)));
+      events_.note(fmt::format("{} is loaded after {} and takes {}", event.name,
+                               human_duration(event.took), human_bytes(event.bytes)));
       break;
     case Kind::kFailed:
-      events_.warn(fmt::format("{} cannot be loaded: {}", news.name, news.why));
+      events_.warn(fmt::format("{} cannot be loaded: {}", event.name, event.why));
       break;
     case Kind::kUnloaded:
-      events_.note(fmt::format("{} is unloaded", news.name));
+      events_.note(fmt::format("{} is unloaded", event.name));
       break;
   }
 }
 
-engine::KeptModel LocalServerFleet::managed_model(size_t index, const LoadOptions& how) const {
+engine::ManagedModel LocalServerFleet::managed_model(size_t index, const LoadOptions& how) const {
   const ModelChoice& choice = choices()[index];
-  engine::KeptModel model{
+  engine::ManagedModel model{
       .name = names_[index],
-      .facts = {.bytes = estimates_[index].bytes, .pinned = local_.pool.pinned[index]},
+      .needs = {.bytes = estimates_[index].bytes, .pinned = local_.pool.pinned[index]},
       .in_flight_target = options_.engine.rows_max};
-  model.look = [this, &choice] { return check_loadable(library_.get(), choice); };
+  model.check = [this, &choice] { return check_loadable(library_.get(), choice); };
   model.load = [this, &choice,
                 how](std::stop_token unwanted) -> Result<std::unique_ptr<engine::LoadedModel>> {
     LoadOptions here = how;
@@ -172,7 +172,9 @@ engine::KeptModel LocalServerFleet::managed_model(size_t index, const LoadOption
     if (Result<void> ready = open_likely_contexts(*loaded); !ready) return ready.error();
     return std::make_unique<LoadedLocalModel>(*std::move(loaded), choice, options_.engine);
   };
-  model.in_words = [&choice](const Error& error) { return without_path(error.message, choice); };
+  model.client_message = [&choice](const Error& error) {
+    return without_path(error.message, choice);
+  };
   return model;
 }
 
@@ -187,7 +189,7 @@ void LocalServerFleet::add_dispatcher(size_t index) {
     options.in_flight_max = options_.engine.rows_max;
     options.reserve.batch_is_preemptible = true;
   }
-  const auto id = engine::PooledModelId(static_cast<uint32_t>(index));
+  const auto id = engine::ModelId(static_cast<uint32_t>(index));
   residencies_.push_back(std::make_shared<Residency>(*manager_, id.value()));
   dispatchers_.push_back(
       std::make_unique<dispatch::Dispatcher>(manager_->backend(id), std::move(options)));
@@ -206,12 +208,12 @@ Result<void> LocalServerFleet::open(const ServerStart& start) {
   Result<std::vector<ModelEstimate>> estimates = estimate_models(memory_bytes);
   if (!estimates) return estimates.error();
   estimates_ = *std::move(estimates);
-  std::vector<engine::PooledModelFacts> facts;
-  facts.reserve(names_.size());
+  std::vector<engine::ModelNeeds> needs;
+  needs.reserve(names_.size());
   for (size_t i = 0; i < names_.size(); ++i)
-    facts.push_back({.bytes = estimates_[i].bytes, .pinned = local_.pool.pinned[i]});
-  const Result<std::vector<engine::PooledModelId>> first =
-      models_to_load_first(local_.pool, facts, names_, memory_bytes);
+    needs.push_back({.bytes = estimates_[i].bytes, .pinned = local_.pool.pinned[i]});
+  const Result<std::vector<engine::ModelId>> first =
+      models_to_load_first(local_.pool, needs, names_, memory_bytes);
   if (!first) return first.error();
 
   LoadOptions how{.serving = true,
@@ -219,15 +221,16 @@ Result<void> LocalServerFleet::open(const ServerStart& start) {
                   .arriving = start.arriving,
                   .warn = [this](const std::string& text) { events_.warn(text); },
                   .thread = std::make_shared<engine::DeviceThread>(clock_)};
-  std::vector<engine::KeptModel> models;
+  std::vector<engine::ManagedModel> models;
   models.reserve(names_.size());
   for (size_t i = 0; i < names_.size(); ++i) {
     how.memory_bytes = estimates_[i].context_memory_bytes;
     models.push_back(managed_model(i, how));
   }
-  engine::KeeperOptions options{
-      .pool = {.bytes_max = memory_bytes, .unload_idle = options_.unload_idle}, .on_news = {}};
-  if (names_.size() > 1) options.on_news = [this](const engine::KeeperNews& news) { report(news); };
+  engine::ModelManagerOptions options{
+      .cache = {.bytes_max = memory_bytes, .unload_idle = options_.unload_idle}, .on_event = {}};
+  if (names_.size() > 1)
+    options.on_event = [this](const engine::ModelEvent& event) { report(event); };
   manager_ = std::make_unique<engine::ModelManager>(std::move(models), std::move(options), clock_);
   for (size_t i = 0; i < names_.size(); ++i)
     add_dispatcher(i);
@@ -263,7 +266,7 @@ std::vector<FleetReading> LocalServerFleet::readings() const {
   if (!opened_) return list;
   for (uint32_t i = 0; i < names_.size(); ++i) {
     list.push_back({.name = names_[i],
-                    .stats = manager_->backend(engine::PooledModelId(i)).stats(),
+                    .stats = manager_->backend(engine::ModelId(i)).stats(),
                     .queue = dispatchers_[i]->queue(),
                     .dispatch = dispatchers_[i]->counts(),
                     .model = residencies_[i]->status(),

@@ -26,8 +26,8 @@ namespace windrow::fleet {
 
 // Which models to load at the start, in the order given: the pinned and the chosen ones, or as many
 // as fit. Errors: kInvalid when those that were chosen do not fit together. Pure.
-Result<std::vector<engine::PooledModelId>> models_to_load_first(
-    const PoolOptions& pool, std::span<const engine::PooledModelFacts> models,
+Result<std::vector<engine::ModelId>> models_to_load_first(
+    const PoolOptions& pool, std::span<const engine::ModelNeeds> models,
     std::span<const std::string> names, uint64_t memory_bytes);
 
 class LocalServerFleet final : public ServerFleet {
@@ -57,9 +57,9 @@ class LocalServerFleet final : public ServerFleet {
   Result<void> start_library();
   uint64_t memory_of_device() const;
   Result<std::vector<ModelEstimate>> estimate_models(uint64_t memory_bytes) const;
-  engine::KeptModel managed_model(size_t index, const LoadOptions& how) const;
+  engine::ManagedModel managed_model(size_t index, const LoadOptions& how) const;
   void add_dispatcher(size_t index);
-  void report(const engine::KeeperNews& news) const;
+  void report(const engine::ModelEvent& event) const;
   std::string runtime() const;
 
   const ModelSource source_;

@@ -52,7 +52,7 @@ TEST(Reserve, CountsTheSlotsOfLowerPriorities) {
   EXPECT_FALSE(kTwoAndOne.has_slot(8, {0, 1, 6}, Priority::kNormal));
   EXPECT_TRUE(kTwoAndOne.has_slot(8, {0, 1, 6}, Priority::kInteractive));
   EXPECT_FALSE(kTwoAndOne.has_slot(8, {1, 1, 6}, Priority::kInteractive));
-  // Reserved slots are out of reach of lower priorities, whoever holds the others.
+  // Reserved slots are out of reach of lower priorities, whichever priority holds the others.
   EXPECT_TRUE(kTwoAndOne.has_slot(8, {4, 0, 3}, Priority::kBatch));
   EXPECT_FALSE(kTwoAndOne.has_slot(8, {5, 0, 3}, Priority::kBatch));
   EXPECT_FALSE(kTwoAndOne.has_slot(8, {0, 7, 0}, Priority::kBatch));

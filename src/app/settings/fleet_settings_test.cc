@@ -32,13 +32,13 @@ std::string first(const Settings& settings, const std::vector<uint64_t>& bytes,
                   uint64_t memory_bytes) {
   const Result<fleet::PoolOptions> pool = pool_options(settings, kNames);
   if (!pool) return pool.error().message;
-  std::vector<engine::PooledModelFacts> facts;
+  std::vector<engine::ModelNeeds> facts;
   for (size_t i = 0; i < bytes.size(); ++i)
     facts.push_back({.bytes = bytes[i], .pinned = pool->pinned[i]});
   const auto chosen = fleet::models_to_load_first(*pool, facts, kNames, memory_bytes);
   if (!chosen) return chosen.error().message;
   std::string names;
-  for (const engine::PooledModelId id : *chosen)
+  for (const engine::ModelId id : *chosen)
     names += (names.empty() ? "" : " ") + kNames[id.value()];
   return names;
 }

@@ -29,8 +29,8 @@ class RowMasks {
   // the row's output has its mask, or the row is dropped.
   void request(RowId row, const std::shared_ptr<AnswerGuide>& guide);
 
-  // Gives each output its mask, after a short wait. Removes those whose mask is not ready by then;
-  // their rows sit out.
+  // Gives each output its mask, after a short wait. Removes the outputs whose mask is not ready by
+  // then; their rows sit out.
   void assign(std::vector<StepOutput>& outputs);
 
   bool has_deferred() const { return !deferred_.empty(); }

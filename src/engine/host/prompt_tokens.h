@@ -1,6 +1,7 @@
-// PromptTokens: the tokens of a rendered prompt, whose segments are known by who wrote them.
-// Control tokens are recognised only in what the template wrote; all text between two of them is
-// tokenised in one piece, whoever wrote it, because that is how the model saw it in training. Pure.
+// PromptTokens: the tokens of a rendered prompt. Its segments say whether the template or a message
+// wrote them. Control tokens are recognised only in text of the template; all text between two of
+// them is tokenised in one piece, whatever wrote it, because that is how the model saw it in
+// training. Pure.
 #pragma once
 
 #include <cstddef>

@@ -39,8 +39,8 @@ TEST(PromptTokens, ControlTokensAreThoseOfTheTemplate) {
   EXPECT_EQ(prompt.of(segments), expected);
 }
 
-// What is between two control tokens goes to the tokeniser in one piece, whoever wrote it: tokens
-// span the border.
+// The text between two control tokens goes to the tokeniser in one piece, whether the template or a
+// message wrote it: tokens span the border.
 class PieceVocabulary final : public Vocabulary {
  public:
   int32_t size() const override { return 1000; }

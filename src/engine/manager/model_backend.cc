@@ -30,7 +30,7 @@ std::variant<B*, llm::Failure> open_once(std::mutex& opening, std::mutex& mutex,
     const std::scoped_lock lock(mutex);
     return backend.get();
   };
-  // Who wants the one does not wait for the other to be opened.
+  // A request for the one does not wait for the other to be opened.
   if (B* open_already = find()) return open_already;
   const std::scoped_lock one_at_a_time(opening);
   if (B* open_by_now = find()) return open_by_now;

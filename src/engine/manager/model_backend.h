@@ -29,8 +29,8 @@ struct ModelKinds {
   // Why the model cannot generate (it is an encoder); empty: it can.
   std::string no_generation;
 
-  // Requests do not wait in submit until what they need is open, but beside it: of a server, whose
-  // threads have others to look after.
+  // Requests do not wait in submit until what they need is open, but beside it: for a server, whose
+  // threads serve other requests meanwhile.
   bool open_aside = false;
 };
 
@@ -65,7 +65,8 @@ class ModelBackend final : public llm::Backend {
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
 
   // Opens what the request needs, which takes as long as it takes, on the caller's thread or aside.
-  // When that fails the request ends with kBackend. Nobody waits for what is open already.
+  // When that fails the request ends with kBackend. A request for what is open already does not
+  // wait.
   void submit(llm::BackendCall call, Done done) override;
 
   // Of what is open; it grows when more is opened.
@@ -84,7 +85,7 @@ class ModelBackend final : public llm::Backend {
 
   const ModelKinds kinds_;
   std::mutex opening_;        // held while one is opened; never with `mutex_` waited for
-  mutable std::mutex mutex_;  // of the two below
+  mutable std::mutex mutex_;  // for the two below
   std::unique_ptr<GenerationBackend> generation_;  // both only go from empty to open
   std::unique_ptr<EmbeddingBackend> embedding_;
 

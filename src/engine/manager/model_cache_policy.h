@@ -1,31 +1,32 @@
-// ModelCachePolicy: which models of a server are in memory when there is not room for all. Pure: it
-// is told what happens, and says which model is to be loaded or unloaded, whose requests are let in
-// and whose are refused.
+// ModelCachePolicy: which models of a server are in memory when there is not room for all. Pure:
+// it is told of events, and says which model is checked, loaded or unloaded, and whose waiting
+// requests are admitted or refused.
 //
-// A model that is asked for and not there is loaded as soon as there is room. To make room, models
-// that nobody uses leave, the one that was used longest ago first. Where all are used, who asks
-// waits; after a while a model that has had its turn takes no more requests, ends those it has,
-// leaves, and is itself in line for those who came meanwhile. That is least-recently-used caching
-// with the time slices of a scheduler behind it: two models that are always asked for and fit only
-// one at a time take turns that are long against what a change costs.
+// A model that is not loaded and gets a request is loaded as soon as there is room. To make room,
+// idle models are evicted, the least recently used first. Where all models are used, the request
+// waits; after a while a model that has had its turn admits no more requests, finishes those it
+// has, is evicted, and queues itself for the requests that came meanwhile. That is least-recently-
+// used caching with the time slices of a scheduler on top: two models that are always asked for and
+// fit only one at a time take turns that are long compared with what a change costs.
 //
-// Before models leave for another one, that one's file is looked at: a file that cannot be used
-// unloads nobody.
+// Before models are evicted for another one, that one's file is checked: a file that cannot be used
+// evicts none.
 //
-// Rows of batches are background: for them no model leaves that clients asked lately, and a model
-// that only they use leaves for a client's as soon as its rows have ended, turn or not.
+// Requests of batches are background work: no model is evicted for them that clients used lately,
+// and a model that only batches use is evicted for one that a client wants as soon as its requests
+// have ended, whatever is left of its turn.
 //
 // Invariants:
-// * What is in memory, on its way in or on its way out is within bytes_max together, or is one
-//   model alone. (A model may turn out larger than was thought; then nothing comes in and models
-//   that nobody uses leave until it is so again.)
-// * A model leaves only when no request is inside it, and never when it is pinned.
-// * A model leaves for another one only after the look at that one's file has passed.
-// * Models come in the order in which they were first asked for, those that clients ask for before
-//   others; a later one overtakes only where no used model has to leave for it, and only until the
-//   one in front has waited for a turn. So every client's wait is bounded by turns, answers and
-//   loads, however busy the others are; that of a batch is not.
-// * At most one model is on its way, in or out, or looked at, at a time.
+// * The models that are loaded, being loaded or being unloaded are within bytes_max together, or
+//   are one model alone. (A model may use more than was estimated; then none is loaded and idle
+//   models are unloaded until the invariant holds again.)
+// * A model is unloaded only when no request is inside it, and never when it is pinned.
+// * A model is evicted for another one only after the check of that one's file has passed.
+// * Models are loaded in the order in which they were first asked for, those that clients want
+//   before others; a later one overtakes only where no used model has to be evicted for it, and
+//   only until the first one has waited for a turn. So a client's wait is bounded by turns, answers
+//   and loads, however busy the other models are; that of a batch is not.
+// * At most one model at a time is being loaded, unloaded or checked.
 #pragma once
 
 #include <cstdint>
@@ -34,161 +35,98 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/id.h"
+#include "engine/manager/model_cache_state.h"
 #include "llm/model_status.h"
 
 namespace windrow::engine {
 
-// Its place in the list the pool was made of.
-using PooledModelId = Id<struct PooledModelTag, uint32_t>;
-
-struct PooledModelFacts {
-  uint64_t bytes = 0;   // what it is likely to need
-  bool pinned = false;  // once loaded it stays
-};
-
-struct PoolOptions {
-  uint64_t bytes_max = 0;  // 0: no limit
-  Duration unload_idle{};  // who is not used for so long leaves; 0: nobody does for that
-
-  // How long who came last keeps its place while it is used, though others wait; at least twice
-  // as long as it took to come. And how long those who wait leave it to others to end by
-  // themselves.
-  Duration turn = std::chrono::seconds(10);
-
-  // Within its turn one that was not used for so long may leave, too.
-  Duration rest = std::chrono::seconds(1);
-
-  // What clients asked for within this time leaves for no batch.
-  Duration clients_rest = std::chrono::minutes(1);
-
-  // One that could not be loaded is not tried again before.
-  Duration retry_after = std::chrono::seconds(30);
-};
-
-struct PoolAction {
+struct CacheAction {
   enum class Kind : uint8_t {
-    kLook,    // whether its file can be loaded, without loading it; then looked() or load_failed()
+    kCheck,   // whether the file can be loaded, without loading it; then checked() or load_failed()
     kLoad,    // then loaded() or load_failed()
     kUnload,  // then unloaded()
-    kLetIn,   // all that wait for it: they are inside now
-    kRefuse,  // all that wait for it; they do not any more
+    kAdmit,   // all requests that wait for the model; they count as inside
+    kRefuse,  // all requests that wait for the model; they count no more
   };
   Kind kind = Kind::kLoad;
-  PooledModelId model;
+  ModelId model;
 
-  friend bool operator==(const PoolAction&, const PoolAction&) = default;
+  friend bool operator==(const CacheAction&, const CacheAction&) = default;
 };
-using PoolActions = std::vector<PoolAction>;
+using CacheActions = std::vector<CacheAction>;
 
-// On whose behalf a request comes.
+// Where a request comes from.
 enum class Requester : uint8_t { kClient, kBatch };
 
 // What becomes of a request that comes.
-enum class Arrival : uint8_t { kInside, kWaits, kRefused };
+enum class Admission : uint8_t { kAdmitted, kWaits, kRefused };
 
-// Which of the models to load at the start when nobody said which: those that are pinned, and in
-// the order given as many others as fit beside them; at least one.
-std::vector<PooledModelId> models_of_the_start(std::span<const PooledModelFacts> models,
-                                               uint64_t bytes_max);
+// The models to load at the start when none were chosen: those that are pinned, and in the order
+// given as many others as fit beside them; at least one.
+std::vector<ModelId> default_first_models(std::span<const ModelNeeds> models, uint64_t bytes_max);
 
 // Used by one thread at a time. Every event appends what is to be done; time never goes back.
 class ModelCachePolicy {
  public:
-  ModelCachePolicy(std::span<const PooledModelFacts> models, const PoolOptions& options);
+  ModelCachePolicy(std::span<const ModelNeeds> models, const ModelCacheOptions& options)
+      : state_(models, options) {}
 
-  // A request comes; one that is inside has ended; one that waits does not any more.
-  Arrival arrive(TimePoint now, PooledModelId model, Requester asker, PoolActions& actions);
-  void end(TimePoint now, PooledModelId model, Requester asker, PoolActions& actions);
-  void leave(TimePoint now, PooledModelId model, Requester asker, PoolActions& actions);
+  // A request comes; an admitted one has ended; a waiting one was cancelled or has waited too long.
+  Admission arrive(TimePoint now, ModelId model, Requester requester, CacheActions& actions);
+  void end(TimePoint now, ModelId model, Requester requester, CacheActions& actions);
+  void stop_waiting(TimePoint now, ModelId model, Requester requester, CacheActions& actions);
 
-  // What came of kLook, kLoad and kUnload. `bytes`: what it really needs.
-  void looked(TimePoint now, PooledModelId model, PoolActions& actions);
-  void loaded(TimePoint now, PooledModelId model, uint64_t bytes, PoolActions& actions);
-  void load_failed(TimePoint now, PooledModelId model, PoolActions& actions);
-  void unloaded(TimePoint now, PooledModelId model, PoolActions& actions);
+  // The results of kCheck, kLoad and kUnload. `bytes`: the memory that the model uses.
+  void checked(TimePoint now, ModelId model, CacheActions& actions);
+  void loaded(TimePoint now, ModelId model, uint64_t bytes, CacheActions& actions);
+  void load_failed(TimePoint now, ModelId model, CacheActions& actions);
+  void unloaded(TimePoint now, ModelId model, CacheActions& actions);
 
-  // It needs so much by now.
-  void grew(TimePoint now, PooledModelId model, uint64_t bytes, PoolActions& actions);
+  // The memory that the model uses by now.
+  void grew(TimePoint now, ModelId model, uint64_t bytes, CacheActions& actions);
 
-  // Somebody asks what it needs to be there for and does not wait; never kInside.
-  Arrival ask(TimePoint now, PooledModelId model, PoolActions& actions);
+  // The model is needed by a caller that does not wait for it. kRefused after a failed load, or
+  // where the model cannot fit; else kWaits, and it is loaded as request_load has it.
+  Admission try_request_load(TimePoint now, ModelId model, CacheActions& actions);
 
-  // Somebody who runs the server wants it loaded, or unloaded.
-  void want(TimePoint now, PooledModelId model, PoolActions& actions);
-  llm::UnloadResult dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
+  // The operator of the server wants the model loaded, or unloaded.
+  void request_load(TimePoint now, ModelId model, CacheActions& actions);
+  llm::UnloadResult request_unload(TimePoint now, ModelId model, CacheActions& actions);
 
-  // A model that is loaded leaves as soon as no request is inside it. A request that comes before
-  // that keeps it; those that are inside already do not. A pinned model stays.
-  void dismiss_when_unused(TimePoint now, PooledModelId model, PoolActions& actions);
+  // Unloads a model as soon as no request is inside it. A request that comes before that keeps it;
+  // those that are inside already do not. A pinned model stays.
+  void unload_when_unused(TimePoint now, ModelId model, CacheActions& actions);
 
-  // Time has passed: to be told at next_at() if nothing happens before; absent: not needed.
-  void tick(TimePoint now, PoolActions& actions) { decide(now, actions); }
+  // Time has passed: to be called at next_at() if no event comes before; absent: not needed.
+  void tick(TimePoint now, CacheActions& actions) { decide(now, actions); }
   std::optional<TimePoint> next_at(TimePoint now) const;
 
-  // Whether it can never be beside those that are pinned.
-  bool has_no_place(PooledModelId model) const;
+  // Whether it can never be loaded beside the pinned models.
+  bool can_never_fit(ModelId model) const { return state_.can_never_fit(model); }
 
   // The gauges of a model; its counters of loads stay 0.
-  llm::ModelStatus status(PooledModelId model) const;
+  llm::ModelStatus status(ModelId model) const;
 
   // After a failed load requests are refused until then.
-  std::optional<TimePoint> refused_until(PooledModelId model) const {
-    return at(model).refused_until;
+  std::optional<TimePoint> refused_until(ModelId model) const {
+    return state_.at(model).refused_until;
   }
 
-  uint64_t bytes_used() const;
-  size_t size() const { return models_.size(); }
+  uint64_t bytes_used() const { return state_.bytes_used(); }
 
  private:
-  struct Model {
-    uint64_t bytes = 0;
-    bool pinned = false;
-    llm::LoadState state = llm::LoadState::kAbsent;
-    bool closing = false;    // loaded: nobody is let in any more, so that it can leave
-    bool wanted = false;     // without a request
-    bool dismissed = false;  // is to leave when nobody uses it
-    bool looked_at = false;  // absent: kLook is being done
-    bool passed = false;     // absent: it was, and the file can be loaded
-    int32_t inside = 0;
-    int32_t waiting = 0;
-    int32_t clients_inside = 0;           // of `inside`
-    int32_t clients_waiting = 0;          // of `waiting`
-    std::optional<TimePoint> clients_at;  // when the last request of a client came or ended
-    TimePoint asked_at{};  // when the first of those who wait came; where clients do, of them
-    TimePoint came_at{};   // when loading began, then when it was there
-    TimePoint used_at{};   // when the last request came or ended
-    Duration load_time{};
-    std::optional<TimePoint> refused_until;
-  };
+  using Model = ModelCacheState::Model;
 
-  Model& at(PooledModelId id) { return models_.at(id.value()); }
-  const Model& at(PooledModelId id) const { return models_.at(id.value()); }
+  void decide(TimePoint now, CacheActions& actions);
+  void forget_checks();
+  bool make_room(ModelId coming, std::span<const ModelId> evictable, CacheActions& actions);
+  void reopen(std::span<const ModelId> except, CacheActions& actions);
+  void admit_all(ModelId id, CacheActions& actions);
+  void refuse_all(ModelId id, CacheActions& actions);
+  void load(TimePoint now, ModelId id, CacheActions& actions);
+  void unload(ModelId id, CacheActions& actions);
 
-  void decide(TimePoint now, PoolActions& actions);
-  void forget_looks();
-  bool make_room(PooledModelId coming, std::span<const PooledModelId> may_leave,
-                 PoolActions& actions);
-  void reopen(std::span<const PooledModelId> but, PoolActions& actions);
-  void unload_resting(TimePoint now, PoolActions& actions);
-  void load(TimePoint now, PooledModelId id, PoolActions& actions);
-  void unload(PooledModelId id, PoolActions& actions);
-  void refuse(PooledModelId id, PoolActions& actions);
-
-  std::vector<PooledModelId> line() const;
-  std::vector<PooledModelId> who_may_leave(TimePoint now, PooledModelId coming) const;
-  std::vector<PooledModelId> all_but_clients(TimePoint now) const;
-  bool fits(uint64_t bytes, std::span<const PooledModelId> without) const;
-  bool in_line(const Model& model) const;
-  bool is_for_clients(const Model& model) const;
-  bool belongs_to_clients(TimePoint now, const Model& model) const;
-  void let_in(PooledModelId id, PoolActions& actions);
-  bool is_over(TimePoint now, const Model& model) const;
-  Duration turn_of(const Model& model) const;
-  bool is_on_its_way() const;
-
-  const PoolOptions options_;
-  std::vector<Model> models_;
+  ModelCacheState state_;
 };
 
 }  // namespace windrow::engine

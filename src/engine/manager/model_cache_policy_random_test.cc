@@ -1,5 +1,5 @@
 // ModelCachePolicy among random models, requests, loads and failures: what it promises holds at
-// every moment, and nobody waits longer than the others' turns, answers and loads can explain.
+// every moment, and no client waits longer than the others' turns, answers and loads can explain.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,21 +19,21 @@ using std::chrono::milliseconds;
 
 constexpr Duration kStep = milliseconds(50);
 constexpr Duration kAnswerMax = std::chrono::seconds(8);
-constexpr Duration kLookMax = std::chrono::seconds(1);
+constexpr Duration kCheckMax = std::chrono::seconds(1);
 constexpr Duration kLoadMax = std::chrono::seconds(6);
 constexpr Duration kUnloadMax = std::chrono::seconds(1);
 
 // What happens at a time; in order of it.
-struct Happening {
-  enum class Kind : uint8_t { kArrives, kEnds, kLooked, kLoaded, kFails, kUnloaded };
+struct Event {
+  enum class Kind : uint8_t { kArrives, kEnds, kChecked, kLoaded, kFails, kUnloaded };
   Kind kind = Kind::kArrives;
-  PooledModelId model;
-  Requester asker = Requester::kClient;
+  ModelId model;
+  Requester requester = Requester::kClient;
 };
 
 struct Waiting {
   TimePoint since;
-  Requester asker = Requester::kClient;
+  Requester requester = Requester::kClient;
 };
 
 class World {
@@ -47,27 +47,27 @@ class World {
     fails_ = random_.below(3) == 0;
     options_ = {.bytes_max = 4 + random_.below(12),
                 .unload_idle = random_.below(2) == 0 ? Duration{} : milliseconds(20'000)};
-    pool_.emplace(facts_, options_);
+    policy_.emplace(facts_, options_);
     waits_.resize(count);
     clients_at_.resize(count);
-    sent_away_.resize(count);
+    unload_requested_.resize(count);
     passed_.resize(count);
   }
 
   void run(Duration how_long) {
     for (uint32_t i = 0; i < facts_.size(); ++i)
-      plan(milliseconds(random_.below(20'000)), {Happening::Kind::kArrives, PooledModelId(i)});
+      plan(milliseconds(random_.below(20'000)), {Event::Kind::kArrives, ModelId(i)});
     for (; now_ < TimePoint(how_long) && !::testing::Test::HasFailure(); now_ += kStep) {
       while (!plan_.empty() && plan_.begin()->first <= now_) {
-        const Happening next = plan_.begin()->second;
+        const Event next = plan_.begin()->second;
         plan_.erase(plan_.begin());
-        happen(next);
+        handle(next);
       }
-      give_up_now_and_then();
-      send_away_now_and_then();
+      cancel_now_and_then();
+      unload_now_and_then();
       // Only when it wants to be told.
       if (wake_at_ && *wake_at_ <= now_)
-        tell([&](PoolActions& actions) { pool_->tick(now_, actions); });
+        tell([&](CacheActions& actions) { policy_->tick(now_, actions); });
       check();
     }
   }
@@ -76,123 +76,123 @@ class World {
   int64_t loads() const { return loads_; }
 
  private:
-  void plan(Duration in, Happening what) { plan_.emplace(now_ + in, what); }
+  void plan(Duration in, Event what) { plan_.emplace(now_ + in, what); }
 
   Duration up_to(Duration most) {
     return Duration(random_.below(static_cast<uint64_t>(most.count())));
   }
 
-  template <class Event>
-  void tell(Event event) {
-    PoolActions actions;
-    event(actions);
-    for (const PoolAction& action : actions)
-      carry_out(action);
-    wake_at_ = pool_->next_at(now_);
+  template <class Report>
+  void tell(Report report) {
+    CacheActions actions;
+    report(actions);
+    for (const CacheAction& action : actions)
+      apply(action);
+    wake_at_ = policy_->next_at(now_);
   }
 
-  void happen(const Happening& what) {
-    const PooledModelId id = what.model;
+  void handle(const Event& what) {
+    const ModelId id = what.model;
     const size_t i = id.value();
     switch (what.kind) {
-      case Happening::Kind::kArrives:
+      case Event::Kind::kArrives:
         arrive(id);
         // Some are asked all the time, so that something of theirs is always inside.
         plan(busy_[i] ? up_to(milliseconds(800)) : up_to(milliseconds(30'000)), what);
         break;
-      case Happening::Kind::kEnds:
+      case Event::Kind::kEnds:
         ++served_;
-        if (what.asker == Requester::kClient) clients_at_[i] = now_;
-        tell([&](PoolActions& actions) { pool_->end(now_, id, what.asker, actions); });
+        if (what.requester == Requester::kClient) clients_at_[i] = now_;
+        tell([&](CacheActions& actions) { policy_->end(now_, id, what.requester, actions); });
         break;
-      case Happening::Kind::kLooked:
+      case Event::Kind::kChecked:
         passed_[i] = true;
-        tell([&](PoolActions& actions) { pool_->looked(now_, id, actions); });
+        tell([&](CacheActions& actions) { policy_->checked(now_, id, actions); });
         break;
-      case Happening::Kind::kLoaded:
+      case Event::Kind::kLoaded:
         ++loads_;
-        tell([&](PoolActions& actions) { pool_->loaded(now_, id, facts_[i].bytes, actions); });
+        tell([&](CacheActions& actions) { policy_->loaded(now_, id, facts_[i].bytes, actions); });
         break;
-      case Happening::Kind::kFails:
-        tell([&](PoolActions& actions) { pool_->load_failed(now_, id, actions); });
+      case Event::Kind::kFails:
+        tell([&](CacheActions& actions) { policy_->load_failed(now_, id, actions); });
         break;
-      case Happening::Kind::kUnloaded:
-        tell([&](PoolActions& actions) { pool_->unloaded(now_, id, actions); });
+      case Event::Kind::kUnloaded:
+        tell([&](CacheActions& actions) { policy_->unloaded(now_, id, actions); });
         break;
     }
   }
 
-  void arrive(PooledModelId id) {
-    const Requester asker = random_.below(3) == 0 ? Requester::kBatch : Requester::kClient;
-    if (asker == Requester::kClient) clients_at_[id.value()] = now_;
-    sent_away_[id.value()] = false;
-    tell([&](PoolActions& actions) {
+  void arrive(ModelId id) {
+    const Requester requester = random_.below(3) == 0 ? Requester::kBatch : Requester::kClient;
+    if (requester == Requester::kClient) clients_at_[id.value()] = now_;
+    unload_requested_[id.value()] = false;
+    tell([&](CacheActions& actions) {
       // Before it is known what is done about it.
-      waits_[id.value()].push_back({now_, asker});
-      const Arrival arrival = pool_->arrive(now_, id, asker, actions);
-      if (arrival == Arrival::kWaits) return;
+      waits_[id.value()].push_back({now_, requester});
+      const Admission arrival = policy_->arrive(now_, id, requester, actions);
+      if (arrival == Admission::kWaits) return;
       waits_[id.value()].pop_back();
-      if (arrival == Arrival::kInside) goes_in(id, asker);
+      if (arrival == Admission::kAdmitted) is_admitted(id, requester);
     });
   }
 
-  void goes_in(PooledModelId id, Requester asker) {
-    plan(up_to(kAnswerMax), {Happening::Kind::kEnds, id, asker});
+  void is_admitted(ModelId id, Requester requester) {
+    plan(up_to(kAnswerMax), {Event::Kind::kEnds, id, requester});
   }
 
-  void give_up_now_and_then() {
+  void cancel_now_and_then() {
     if (random_.below(400) != 0) return;
-    const PooledModelId id(static_cast<uint32_t>(random_.below(waits_.size())));
+    const ModelId id(static_cast<uint32_t>(random_.below(waits_.size())));
     if (waits_[id.value()].empty()) return;
-    const Requester asker = waits_[id.value()].back().asker;
+    const Requester requester = waits_[id.value()].back().requester;
     waits_[id.value()].pop_back();
-    tell([&](PoolActions& actions) { pool_->leave(now_, id, asker, actions); });
+    tell([&](CacheActions& actions) { policy_->stop_waiting(now_, id, requester, actions); });
   }
 
-  void send_away_now_and_then() {
+  void unload_now_and_then() {
     if (random_.below(400) != 0) return;
-    const PooledModelId id(static_cast<uint32_t>(random_.below(facts_.size())));
-    sent_away_[id.value()] = true;
-    tell([&](PoolActions& actions) { pool_->dismiss_when_unused(now_, id, actions); });
+    const ModelId id(static_cast<uint32_t>(random_.below(facts_.size())));
+    unload_requested_[id.value()] = true;
+    tell([&](CacheActions& actions) { policy_->unload_when_unused(now_, id, actions); });
   }
 
-  void carry_out(const PoolAction& action) {
+  void apply(const CacheAction& action) {
     const size_t i = action.model.value();
     switch (action.kind) {
-      case PoolAction::Kind::kLook:
-        EXPECT_EQ(pool_->status(action.model).state, llm::LoadState::kAbsent);
+      case CacheAction::Kind::kCheck:
+        EXPECT_EQ(policy_->status(action.model).state, llm::LoadState::kAbsent);
         passed_[i] = false;
-        plan(up_to(kLookMax),
-             {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLooked,
+        plan(up_to(kCheckMax),
+             {fails_ && random_.below(4) == 0 ? Event::Kind::kFails : Event::Kind::kChecked,
               action.model});
         break;
-      case PoolAction::Kind::kLoad:
+      case CacheAction::Kind::kLoad:
         passed_[i] = false;
         plan(up_to(kLoadMax),
-             {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLoaded,
+             {fails_ && random_.below(4) == 0 ? Event::Kind::kFails : Event::Kind::kLoaded,
               action.model});
         break;
-      case PoolAction::Kind::kUnload:
-        EXPECT_EQ(pool_->status(action.model).requests, 0);
+      case CacheAction::Kind::kUnload:
+        EXPECT_EQ(policy_->status(action.model).requests, 0);
         EXPECT_FALSE(facts_[i].pinned);
-        // For nobody but clients, or because nobody used it for long, or somebody sent it away.
-        if (options_.unload_idle == Duration{} && !sent_away_[i] && clients_at_[i] &&
+        // For a client, or because it was idle for long, or because its unload was requested.
+        if (options_.unload_idle == Duration{} && !unload_requested_[i] && clients_at_[i] &&
             now_ - *clients_at_[i] < options_.clients_rest) {
           EXPECT_TRUE(client_waits()) << "a batch took the place of a model that clients use";
         }
-        if (options_.unload_idle == Duration{} && !sent_away_[i]) {
+        if (options_.unload_idle == Duration{} && !unload_requested_[i]) {
           EXPECT_TRUE(std::ranges::find(passed_, true) != passed_.end())
               << "a model leaves and no file was found good";
         }
-        plan(up_to(kUnloadMax), {Happening::Kind::kUnloaded, action.model});
+        plan(up_to(kUnloadMax), {Event::Kind::kUnloaded, action.model});
         break;
-      case PoolAction::Kind::kLetIn:
+      case CacheAction::Kind::kAdmit:
         EXPECT_FALSE(waits_[i].empty());
         for (const Waiting& waiting : waits_[i])
-          goes_in(action.model, waiting.asker);
+          is_admitted(action.model, waiting.requester);
         waits_[i].clear();
         break;
-      case PoolAction::Kind::kRefuse:
+      case CacheAction::Kind::kRefuse:
         EXPECT_FALSE(waits_[i].empty());
         waits_[i].clear();
         break;
@@ -204,7 +204,7 @@ class World {
     int there = 0;
     int on_their_way = 0;
     for (uint32_t i = 0; i < facts_.size(); ++i) {
-      const llm::ModelStatus status = pool_->status(PooledModelId(i));
+      const llm::ModelStatus status = policy_->status(ModelId(i));
       EXPECT_EQ(static_cast<size_t>(status.waiting), waits_[i].size());
       if (status.state == llm::LoadState::kAbsent) {
         EXPECT_EQ(status.requests, 0);
@@ -217,19 +217,19 @@ class World {
         EXPECT_EQ(status.requests, 0);
       }
     }
-    EXPECT_EQ(bytes, pool_->bytes_used());
+    EXPECT_EQ(bytes, policy_->bytes_used());
     EXPECT_TRUE(there <= 1 || bytes <= options_.bytes_max) << bytes << " of " << options_.bytes_max;
     EXPECT_LE(on_their_way, 1);
-    // In front of it stand at most the others, each of which has its patience, the turns of those
-    // who are there, their last answers, and the ways out and in.
+    // In front of a model stand at most all others. Each of them may wait for a turn until a used
+    // model is evicted for it, then for that model's turn, its last answers, and the two changes.
     const Duration turn = std::max(options_.turn, 2 * kLoadMax);
     const Duration change = 2 * turn + kAnswerMax + kLoadMax +
-                            static_cast<int>(facts_.size()) * (kLookMax + kUnloadMax + kStep);
+                            static_cast<int>(facts_.size()) * (kCheckMax + kUnloadMax + kStep);
     const Duration wait_max = static_cast<int>(facts_.size()) * change;
     for (const auto& waits : waits_) {
       for (const Waiting& waiting : waits) {
-        if (waiting.asker == Requester::kBatch) continue;
-        EXPECT_LE(now_ - waiting.since, wait_max) << "somebody waits too long";
+        if (waiting.requester == Requester::kBatch) continue;
+        EXPECT_LE(now_ - waiting.since, wait_max) << "a client waits too long";
         break;
       }
     }
@@ -238,28 +238,28 @@ class World {
   bool client_waits() const {
     return std::ranges::any_of(waits_, [](const std::vector<Waiting>& waits) {
       return std::ranges::any_of(
-          waits, [](const Waiting& waiting) { return waiting.asker == Requester::kClient; });
+          waits, [](const Waiting& waiting) { return waiting.requester == Requester::kClient; });
     });
   }
 
   Random random_;
-  std::vector<PooledModelFacts> facts_;
+  std::vector<ModelNeeds> facts_;
   std::vector<bool> busy_;
   bool fails_ = false;
-  PoolOptions options_;
-  std::optional<ModelCachePolicy> pool_;
+  ModelCacheOptions options_;
+  std::optional<ModelCachePolicy> policy_;
   TimePoint now_{};
-  std::multimap<TimePoint, Happening> plan_;
+  std::multimap<TimePoint, Event> plan_;
   std::vector<std::vector<Waiting>> waits_;  // of each model
   std::vector<std::optional<TimePoint>> clients_at_;
-  std::vector<bool> sent_away_;  // and not asked for since
-  std::vector<bool> passed_;     // the last look, and not loaded since
+  std::vector<bool> unload_requested_;  // and not asked for since
+  std::vector<bool> passed_;            // the last look, and not loaded since
   std::optional<TimePoint> wake_at_;
   int64_t served_ = 0;
   int64_t loads_ = 0;
 };
 
-TEST(ModelPoolRandom, KeepsWhatItPromises) {
+TEST(ModelCachePolicyRandom, KeepsWhatItPromises) {
   const char* chosen = std::getenv("WINDROW_SEED");
   const uint64_t first = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 1;
   const uint64_t last = chosen != nullptr ? first : 200;

@@ -12,19 +12,27 @@
 namespace windrow::engine {
 namespace {
 
-// What those are told who ask for a model whose loading has no known length.
+// The Retry-After of a call for a model whose load takes a time that is not known.
 constexpr Duration kSoon = std::chrono::seconds(5);
 
-// What was made ahead by a model that may have left since.
-struct AheadInRoom final : llm::ReadAhead {
-  AheadInRoom(uint64_t by_times, std::shared_ptr<const llm::ReadAhead> by_model)
-      : times(by_times), made(std::move(by_model)) {}
+// What a model prepared, with the number of that load: the model may be unloaded since.
+struct ReadAheadOfLoad final : llm::ReadAhead {
+  ReadAheadOfLoad(uint64_t by_load, std::shared_ptr<const llm::ReadAhead> by_model)
+      : load(by_load), made(std::move(by_model)) {}
 
-  const uint64_t times;
+  const uint64_t load;
   const std::shared_ptr<const llm::ReadAhead> made;
 };
 
-Requester asker_of(const llm::BackendCall& call) {
+std::vector<ModelNeeds> needs_of(const std::vector<ManagedModel>& models) {
+  std::vector<ModelNeeds> needs;
+  needs.reserve(models.size());
+  for (const ManagedModel& model : models)
+    needs.push_back(model.needs);
+  return needs;
+}
+
+Requester requester_of(const llm::BackendCall& call) {
   return call.priority == llm::Priority::kBatch ? Requester::kBatch : Requester::kClient;
 }
 
@@ -34,116 +42,104 @@ int64_t retry_ms(Duration in) {
 
 }  // namespace
 
-// What those in front of a model see of it.
-class ModelManager::Room final : public llm::Backend {
+// The backend of a model, loaded or not.
+class ModelManager::Handle final : public llm::Backend {
  public:
-  Room(ModelManager& keeper, PooledModelId id) : keeper_(keeper), id_(id) {}
+  Handle(ModelManager& manager, ModelId id) : manager_(manager), id_(id) {}
 
   std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override {
-    return keeper_.read_ahead(id_, request);
+    SharedModel& shared = manager_.at(id_).shared;
+    const SharedModel::Lease lease = shared.lease();
+    if (!lease) return nullptr;
+    std::shared_ptr<const llm::ReadAhead> made = lease->read_ahead(request);
+    if (!made) return nullptr;
+    return std::make_shared<const ReadAheadOfLoad>(shared.loads(), std::move(made));
   }
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override {
-    return keeper_.count_prompt(id_, request);
+    return manager_.count_prompt(id_, request);
   }
   void submit(llm::BackendCall call, Done done) override {
-    keeper_.submit(id_, std::move(call), std::move(done));
+    manager_.submit(id_, std::move(call), std::move(done));
   }
-  int32_t in_flight_target() const override { return keeper_.in_flight_target(id_); }
-  llm::BackendStats stats() const override { return keeper_.stats(id_); }
+  int32_t in_flight_target() const override { return manager_.at(id_).shared.in_flight_target(); }
+  llm::BackendStats stats() const override {
+    llm::BackendStats stats = manager_.at(id_).shared.stats();
+    stats.rows_waiting += manager_.waiting_.size(id_);
+    return stats;
+  }
 
  private:
-  ModelManager& keeper_;
-  const PooledModelId id_;
+  ModelManager& manager_;
+  const ModelId id_;
 };
 
-ModelManager::ModelManager(std::vector<KeptModel> models, KeeperOptions options, const Clock& clock)
+ModelManager::State::State(ManagedModel managed)
+    : model(std::move(managed)), shared(model.in_flight_target) {}
+ModelManager::State::~State() = default;
+
+ModelManager::ModelManager(std::vector<ManagedModel> models, ModelManagerOptions options,
+                           const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      pool_(
-          [&] {
-            std::vector<PooledModelFacts> facts;
-            facts.reserve(models.size());
-            for (const KeptModel& model : models)
-              facts.push_back(model.facts);
-            return facts;
-          }(),
-          options_.pool) {
-  for (KeptModel& model : models) {
-    State& state = states_.emplace_back();
-    const PooledModelId id(static_cast<uint32_t>(states_.size() - 1));
-    state.room = std::make_unique<Room>(*this, id);
-    state.pending = std::make_unique<llm::PendingRequests>(
-        cancelled(), [this, id](llm::PendingId call) { cancel(id, call); });
-    state.in_flight_target = model.in_flight_target;
-    state.model = std::move(model);
+      policy_(needs_of(models), options_.cache),
+      loader_(clock, options_.on_event),
+      waiting_(models.size(),
+               {.cancelled = [this](ModelId id, llm::PendingId call) { cancel(id, call); },
+                .admit = [this](ModelId id, llm::BackendCall call,
+                                Done done) { pass_on(id, std::move(call), std::move(done)); },
+                .tick = [this] { tick(); }},
+               clock) {
+  for (ManagedModel& model : models) {
+    const ModelId id(static_cast<uint32_t>(states_.size()));
+    states_.emplace_back(std::move(model)).handle = std::make_unique<Handle>(*this, id);
   }
-  carrier_ = std::jthread([this] { fetch_and_carry(); });
-  caretaker_ = std::jthread([this] { look_after(); });
 }
 
 ModelManager::~ModelManager() {
-  // Before the load is given up: that would refuse them.
-  for (State& state : states_) {
-    for (llm::PendingRequests::Taken& taken : state.pending->take_all()) {
-      set_waits(taken.call(), false);
-      std::move(taken).end(cancelled());
-    }
-  }
-  unwanted_.request_stop();
+  // Before the load is cancelled: its failure would refuse them.
+  for (WaitingCalls::Taken& call : waiting_.take_all())
+    WaitingCalls::end(std::move(call), cancelled());
   {
     const std::scoped_lock lock(mutex_);
     closing_ = true;
-    errand_came_.notify_all();
     changed_.notify_all();
   }
-  carrier_.join();
-  {
-    const std::scoped_lock lock(mutex_);
-    released_all_ = true;
-    released_came_.notify_all();
-  }
-  caretaker_.join();
-  std::vector<std::unique_ptr<LoadedModel>> leaving;
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] {
-      return std::ranges::all_of(states_, [](const State& state) { return state.readers == 0; });
-    });
-    for (State& state : states_)
-      leaving.push_back(std::move(state.loaded));
-  }
+  loader_.stop();
+  waiting_.stop();
+  std::vector<std::unique_ptr<LoadedModel>> loaded;
+  for (State& state : states_)
+    loaded.push_back(state.shared.take());
   // What runs in a model ends with it.
-  leaving.clear();
+  loaded.clear();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !is_used(); });
+  changed_.wait(lock, [this] {
+    for (uint32_t i = 0; i < states_.size(); ++i) {
+      if (policy_.status(ModelId(i)).requests > 0) return false;
+    }
+    return true;
+  });
 }
 
-bool ModelManager::is_used() const {
-  for (uint32_t i = 0; i < states_.size(); ++i) {
-    if (pool_.status(PooledModelId(i)).requests > 0) return true;
-  }
-  return false;
+llm::Backend& ModelManager::backend(ModelId model) {
+  return *at(model).handle;
 }
 
-llm::Backend& ModelManager::backend(PooledModelId model) {
-  return *at(model).room;
-}
+// --- for the operator of the server -------------------------------------------------------------
 
-// --- for those who run the server ---------------------------------------------------------------
-
-Result<void> ModelManager::load_first(std::span<const PooledModelId> models) {
+Result<void> ModelManager::load_first(std::span<const ModelId> models) {
   std::unique_lock lock(mutex_);
-  for (const PooledModelId id : models) {
+  for (const ModelId id : models) {
     const State& state = at(id);
-    PoolActions actions;
-    const uint64_t needed = pool_.bytes_used() + state.model.facts.bytes;
-    const bool first = pool_.bytes_used() == 0;
-    const bool fits = first || options_.pool.bytes_max == 0 || needed <= options_.pool.bytes_max;
-    if (!fits && !state.model.facts.pinned) continue;
+    const TimePoint now = clock_.now();
+    CacheActions actions;
+    const uint64_t needed = policy_.bytes_used() + state.model.needs.bytes;
+    const bool first = policy_.bytes_used() == 0;
+    const bool fits = first || options_.cache.bytes_max == 0 || needed <= options_.cache.bytes_max;
+    if (!fits && !state.model.needs.pinned) continue;
     const int64_t loads = state.counts.loads;
     const int64_t failed = state.counts.loads_failed;
-    pool_.want(clock_.now(), id, actions);
-    note(actions);
+    policy_.request_load(now, id, actions);
+    apply(now, actions);
     changed_.wait(lock, [&] {
       return closing_ || state.counts.loads > loads || state.counts.loads_failed > failed;
     });
@@ -153,127 +149,92 @@ Result<void> ModelManager::load_first(std::span<const PooledModelId> models) {
   return {};
 }
 
-void ModelManager::load(PooledModelId model) {
+void ModelManager::load(ModelId model) {
   const std::scoped_lock lock(mutex_);
-  PoolActions actions;
-  pool_.want(clock_.now(), model, actions);
-  note(actions);
+  const TimePoint now = clock_.now();
+  CacheActions actions;
+  policy_.request_load(now, model, actions);
+  apply(now, actions);
 }
 
-llm::UnloadResult ModelManager::unload(PooledModelId model) {
+llm::UnloadResult ModelManager::unload(ModelId model) {
   const std::scoped_lock lock(mutex_);
-  PoolActions actions;
-  const llm::UnloadResult dismissal = pool_.dismiss(clock_.now(), model, actions);
-  note(actions);
-  return dismissal;
+  const TimePoint now = clock_.now();
+  CacheActions actions;
+  const llm::UnloadResult result = policy_.request_unload(now, model, actions);
+  apply(now, actions);
+  return result;
 }
 
-void ModelManager::unload_when_unused(PooledModelId model) {
+void ModelManager::unload_when_unused(ModelId model) {
   const std::scoped_lock lock(mutex_);
-  PoolActions actions;
-  pool_.dismiss_when_unused(clock_.now(), model, actions);
-  note(actions);
+  const TimePoint now = clock_.now();
+  CacheActions actions;
+  policy_.unload_when_unused(now, model, actions);
+  apply(now, actions);
 }
 
-llm::ModelStatus ModelManager::status(PooledModelId model) const {
+llm::ModelStatus ModelManager::status(ModelId model) const {
   const std::scoped_lock lock(mutex_);
   const State& state = at(model);
-  llm::ModelStatus status = pool_.status(model);
+  llm::ModelStatus status = policy_.status(model);
   status.loads = state.counts.loads;
   status.loads_failed = state.counts.loads_failed;
   status.unloads = state.counts.unloads;
   status.load_seconds = state.counts.load_seconds;
-  if (state.error) status.load_error = state.model.in_words(*state.error);
+  if (state.error) status.load_error = state.model.client_message(*state.error);
   return status;
 }
 
 uint64_t ModelManager::bytes_used() const {
   const std::scoped_lock lock(mutex_);
-  return pool_.bytes_used();
+  return policy_.bytes_used();
 }
 
-void ModelManager::look_at_the_clock() {
-  const std::scoped_lock lock(mutex_);
-  news_ = true;
-  released_came_.notify_one();
+void ModelManager::on_clock_advanced() {
+  waiting_.wake_now();
 }
 
-// --- for those who ask --------------------------------------------------------------------------
+// --- calls --------------------------------------------------------------------------------------
 
-void ModelManager::set_waits(const llm::BackendCall& call, bool waits) {
-  if (call.load_wait) call.load_wait->waits = waits;
-}
-
-// With the lock; then stop_using. Null: it is not there.
-llm::Backend* ModelManager::use(PooledModelId id) {
-  State& state = at(id);
-  if (state.loaded == nullptr) return nullptr;
-  ++state.readers;
-  return &state.loaded->backend();
-}
-
-void ModelManager::stop_using(PooledModelId id) {
-  const std::scoped_lock lock(mutex_);
-  if (--at(id).readers == 0) changed_.notify_all();
-}
-
-std::shared_ptr<const llm::ReadAhead> ModelManager::read_ahead(PooledModelId id,
+// Does not wait for a model that is not loaded, but has it loaded: a later call can count.
+std::variant<int64_t, llm::Failure> ModelManager::count_prompt(ModelId id,
                                                                const llm::Request& request) {
-  llm::Backend* backend = nullptr;
-  uint64_t times = 0;
+  SharedModel::Lease lease;
   {
     const std::scoped_lock lock(mutex_);
-    backend = use(id);
-    times = at(id).times;
-  }
-  if (backend == nullptr) return nullptr;
-  std::shared_ptr<const llm::ReadAhead> made = backend->read_ahead(request);
-  stop_using(id);
-  if (!made) return nullptr;
-  return std::make_shared<const AheadInRoom>(times, std::move(made));
-}
-
-// Does not wait for a model that is not there, but has it loaded: who asks again will be told.
-std::variant<int64_t, llm::Failure> ModelManager::count_prompt(PooledModelId id,
-                                                               const llm::Request& request) {
-  llm::Backend* backend = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    backend = use(id);
-    if (backend == nullptr) {
+    lease = at(id).shared.lease();
+    if (!lease) {
       const TimePoint now = clock_.now();
-      PoolActions actions;
-      const Arrival arrival = pool_.ask(now, id, actions);
-      note(actions);
-      return arrival == Arrival::kRefused ? unavailable(id, now) : still_loading(id, now);
+      CacheActions actions;
+      const Admission admission = policy_.try_request_load(now, id, actions);
+      apply(now, actions);
+      return admission == Admission::kRefused ? unavailable(id) : still_loading(id);
     }
   }
-  auto counted = backend->count_prompt(request);
-  stop_using(id);
-  return counted;
+  return lease->count_prompt(request);
 }
 
-void ModelManager::submit(PooledModelId id, llm::BackendCall call, Done done) {
+void ModelManager::submit(ModelId id, llm::BackendCall call, Done done) {
   if (call.is_cancelled()) {
     done(cancelled());
     return;
   }
   std::unique_lock lock(mutex_);
   const TimePoint now = clock_.now();
-  PoolActions actions;
-  const Arrival arrival = pool_.arrive(now, id, asker_of(call), actions);
-  if (arrival == Arrival::kWaits) {
-    set_waits(call, true);
-    llm::PendingRequests& pending = *at(id).pending;
-    const llm::PendingId held = pending.add(std::move(call), std::move(done));
-    note(actions);
+  CacheActions actions;
+  const Admission admission = policy_.arrive(now, id, requester_of(call), actions);
+  if (admission == Admission::kWaits) {
+    // Before the actions are applied: they may admit it.
+    const llm::PendingId waiting = waiting_.add(id, std::move(call), std::move(done));
+    apply(now, actions);
     lock.unlock();
-    pending.watch(held);
+    waiting_.watch(id, waiting);
     return;
   }
-  note(actions);
-  if (arrival == Arrival::kRefused) {
-    llm::Failure refusal = unavailable(id, now);
+  apply(now, actions);
+  if (admission == Admission::kRefused) {
+    llm::Failure refusal = unavailable(id);
     lock.unlock();
     return done(std::move(refusal));
   }
@@ -281,95 +242,178 @@ void ModelManager::submit(PooledModelId id, llm::BackendCall call, Done done) {
   pass_on(id, std::move(call), std::move(done));
 }
 
-// It is inside, so its model stays.
-void ModelManager::pass_on(PooledModelId id, llm::BackendCall call, Done done) {
-  llm::Backend* backend = nullptr;
-  uint64_t times = 0;
-  {
-    const std::scoped_lock lock(mutex_);
-    ENSURE(at(id).loaded != nullptr, "{} lets requests in and is not there", at(id).model.name);
-    backend = &at(id).loaded->backend();
-    times = at(id).times;
-  }
-  const auto ahead = std::dynamic_pointer_cast<const AheadInRoom>(call.read_ahead);
-  call.read_ahead = ahead && ahead->times == times ? ahead->made : nullptr;
-  const Requester asker = asker_of(call);
-  backend->submit(std::move(call), [this, id, asker, done = std::move(done)](llm::Outcome outcome) {
-    done(std::move(outcome));
-    ended(id, asker);
-  });
+// An admitted call: its model stays until it ends. The lease is for the rest of submit, if it calls
+// Done itself.
+void ModelManager::pass_on(ModelId id, llm::BackendCall call, Done done) {
+  SharedModel& shared = at(id).shared;
+  const SharedModel::Lease lease = shared.lease();
+  ENSURE(lease != nullptr, "{} has admitted a request and is not loaded", at(id).model.name);
+  const auto ahead = std::dynamic_pointer_cast<const ReadAheadOfLoad>(call.read_ahead);
+  call.read_ahead = ahead && ahead->load == shared.loads() ? ahead->made : nullptr;
+  const Requester requester = requester_of(call);
+  lease->submit(std::move(call),
+                [this, id, requester, done = std::move(done)](llm::Outcome outcome) {
+                  done(std::move(outcome));
+                  ended(id, requester);
+                });
 }
 
-void ModelManager::ended(PooledModelId id, Requester asker) {
+void ModelManager::ended(ModelId id, Requester requester) {
   const std::scoped_lock lock(mutex_);
   const TimePoint now = clock_.now();
-  PoolActions actions;
-  // At the end the model may be on its way out.
-  if (at(id).loaded != nullptr) pool_.grew(now, id, at(id).loaded->bytes(), actions);
-  pool_.end(now, id, asker, actions);
-  note(actions);
+  CacheActions actions;
+  // At the end of the manager the model is not there any more.
+  if (const std::optional<uint64_t> bytes = at(id).shared.bytes())
+    policy_.grew(now, id, *bytes, actions);
+  policy_.end(now, id, requester, actions);
+  apply(now, actions);
   if (closing_) changed_.notify_all();
 }
 
 // On the thread that stops a token of the call.
-void ModelManager::cancel(PooledModelId id, llm::PendingId call) {
-  std::optional<llm::PendingRequests::Taken> taken;
+void ModelManager::cancel(ModelId id, llm::PendingId call) {
+  std::optional<WaitingCalls::Taken> taken;
   {
     const std::scoped_lock lock(mutex_);
-    taken = at(id).pending->take(call);
-    if (taken) stop_waiting(id, *taken);
+    taken = waiting_.take(id, call);
+    if (!taken) return;
+    const TimePoint now = clock_.now();
+    CacheActions actions;
+    policy_.stop_waiting(now, id, requester_of(taken->call()), actions);
+    apply(now, actions);
   }
-  if (!taken) return;
-  set_waits(taken->call(), false);
-  std::move(*taken).end(cancelled());
+  WaitingCalls::end(*std::move(taken), cancelled());
 }
 
-int32_t ModelManager::in_flight_target(PooledModelId id) const {
+void ModelManager::tick() {
   const std::scoped_lock lock(mutex_);
-  const State& state = at(id);
-  return state.loaded ? state.loaded->backend().in_flight_target() : state.in_flight_target;
+  const TimePoint now = clock_.now();
+  CacheActions actions;
+  while (auto late = waiting_.take_late(now)) {
+    const ModelId id = late->model;
+    policy_.stop_waiting(now, id, requester_of(late->call.call()), actions);
+    waiting_.refuse(*std::move(late), still_loading(id));
+  }
+  policy_.tick(now, actions);
+  apply(now, actions);
+  waiting_.tick_at(next_tick(now));
 }
 
-llm::BackendStats ModelManager::stats(PooledModelId id) const {
-  const std::scoped_lock lock(mutex_);
-  const State& state = at(id);
-  llm::BackendStats stats = state.gone;
-  if (state.loaded) stats += state.loaded->backend().stats();
-  stats.rows_waiting += static_cast<int32_t>(state.pending->size());
-  return stats;
+// --- with the lock ------------------------------------------------------------------------------
+
+// What the policy decided at `now`. Its next tick is counted from the same time, so none is lost.
+void ModelManager::apply(TimePoint now, const CacheActions& actions) {
+  for (const CacheAction& action : actions) {
+    switch (action.kind) {
+      case CacheAction::Kind::kCheck:
+      case CacheAction::Kind::kLoad:
+      case CacheAction::Kind::kUnload:
+        if (!closing_) begin(action);
+        break;
+      case CacheAction::Kind::kAdmit:
+        waiting_.admit_all(action.model);
+        break;
+      case CacheAction::Kind::kRefuse:
+        waiting_.refuse_all(action.model, unavailable(action.model));
+        break;
+    }
+  }
+  if (const std::optional<TimePoint> next = next_tick(now)) waiting_.wake_by(*next);
 }
 
-// --- failures -----------------------------------------------------------------------------------
+// The loader's results come without the lock.
+void ModelManager::begin(const CacheAction& action) {
+  const ModelId id = action.model;
+  State& state = at(id);
+  if (action.kind == CacheAction::Kind::kCheck) {
+    loader_.check(state.model, [this, id](const Result<void>& result) {
+      const std::scoped_lock lock(mutex_);
+      if (!result) return load_failed(id, result.error());
+      const TimePoint now = clock_.now();
+      CacheActions actions;
+      policy_.checked(now, id, actions);
+      apply(now, actions);
+    });
+  } else if (action.kind == CacheAction::Kind::kLoad) {
+    state.loading_since = clock_.now();
+    loader_.load(state.model, [this, id](Result<ModelLoader::Loaded> result) {
+      const std::scoped_lock lock(mutex_);
+      if (!result) return load_failed(id, result.error());
+      loaded(id, *std::move(result));
+    });
+  } else {
+    loader_.unload(state.model, state.shared, policy_.status(id).memory_bytes, [this, id] {
+      const std::scoped_lock lock(mutex_);
+      ++at(id).counts.unloads;
+      const TimePoint now = clock_.now();
+      CacheActions actions;
+      policy_.unloaded(now, id, actions);
+      apply(now, actions);
+    });
+  }
+}
 
-llm::Failure ModelManager::unavailable(PooledModelId id, TimePoint now) const {
+void ModelManager::loaded(ModelId id, ModelLoader::Loaded result) {
+  State& state = at(id);
+  state.shared.put(std::move(result.model));
+  ++state.counts.loads;
+  state.counts.load_seconds += seconds(result.took);
+  state.last_load = result.took;
+  state.error.reset();
+  const TimePoint now = clock_.now();
+  CacheActions actions;
+  policy_.loaded(now, id, result.bytes, actions);
+  apply(now, actions);
+  changed_.notify_all();
+}
+
+void ModelManager::load_failed(ModelId id, const Error& error) {
+  State& state = at(id);
+  state.error = error;
+  ++state.counts.loads_failed;
+  const TimePoint now = clock_.now();
+  CacheActions actions;
+  policy_.load_failed(now, id, actions);
+  apply(now, actions);
+  changed_.notify_all();
+}
+
+std::optional<TimePoint> ModelManager::next_tick(TimePoint now) const {
+  const std::optional<TimePoint> change = policy_.next_at(now);
+  const std::optional<TimePoint> late = waiting_.next_late();
+  if (!change || !late) return change ? change : late;
+  return std::min(*change, *late);
+}
+
+llm::Failure ModelManager::unavailable(ModelId id) const {
   const State& state = at(id);
   llm::Failure failure{.failure_class = llm::FailureClass::kBackend,
                        .status = 503,
                        .code = "model_unavailable",
                        .message = {},
                        .param = "model"};
-  if (pool_.has_no_place(id)) {
+  if (policy_.can_never_fit(id)) {
     failure.message = fmt::format(
         "the model {} needs {}, which is not there beside the models that are kept loaded",
-        state.model.name, human_bytes(pool_.status(id).memory_bytes));
-    failure.retry_after_ms = retry_ms(options_.pool.retry_after);
+        state.model.name, human_bytes(policy_.status(id).memory_bytes));
+    failure.retry_after_ms = retry_ms(options_.cache.retry_after);
     return failure;
   }
-  const std::optional<TimePoint> until = pool_.refused_until(id);
-  const Duration again = until ? *until - now : options_.pool.retry_after;
+  const std::optional<TimePoint> until = policy_.refused_until(id);
+  const Duration again = until ? *until - clock_.now() : options_.cache.retry_after;
   failure.message =
       fmt::format("the model {} cannot be loaded: {}", state.model.name,
-                  state.error ? state.model.in_words(*state.error) : "no reason is known");
+                  state.error ? state.model.client_message(*state.error) : "no reason is known");
   failure.retry_after_ms = retry_ms(again);
   return failure;
 }
 
-// Not a matter of trying again here: who asked has waited for as long as it may.
-llm::Failure ModelManager::still_loading(PooledModelId id, TimePoint now) const {
+// kRequest: this process does not try again, because the call has waited as long as it may.
+llm::Failure ModelManager::still_loading(ModelId id) const {
   const State& state = at(id);
-  const bool loading = pool_.status(id).state == llm::LoadState::kLoading;
+  const bool loading = policy_.status(id).state == llm::LoadState::kLoading;
   const Duration left = loading && state.last_load > Duration{}
-                            ? state.last_load - (now - state.loading_since)
+                            ? state.last_load - (clock_.now() - state.loading_since)
                             : kSoon;
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 503,
@@ -379,66 +423,6 @@ llm::Failure ModelManager::still_loading(PooledModelId id, TimePoint now) const 
               loading ? "still being loaded" : "not loaded yet: others use the memory it needs"),
           .param = "model",
           .retry_after_ms = retry_ms(left)};
-}
-
-// --- with the lock ------------------------------------------------------------------------------
-
-void ModelManager::note(const PoolActions& actions) {
-  for (const PoolAction& action : actions) {
-    switch (action.kind) {
-      case PoolAction::Kind::kLook:
-      case PoolAction::Kind::kLoad:
-      case PoolAction::Kind::kUnload:
-        errands_.push_back(action);
-        errand_came_.notify_one();
-        break;
-      case PoolAction::Kind::kLetIn:
-        release_all(action.model, std::nullopt);
-        break;
-      case PoolAction::Kind::kRefuse:
-        release_all(action.model, unavailable(action.model, clock_.now()));
-        break;
-    }
-  }
-  // Whoever comes and goes while all is well wakes nobody.
-  const std::optional<TimePoint> next = next_at(clock_.now());
-  const bool sooner = next && (!sleeps_until_ || *next < *sleeps_until_);
-  if (released_.empty() && !sooner) return;
-  news_ = true;
-  released_came_.notify_one();
-}
-
-void ModelManager::stop_waiting(PooledModelId id, const llm::PendingRequests::Taken& call) {
-  PoolActions actions;
-  pool_.leave(clock_.now(), id, asker_of(call.call()), actions);
-  note(actions);
-}
-
-// Without a failure they are let in; the pool knows.
-void ModelManager::release_all(PooledModelId id, const std::optional<llm::Failure>& failure) {
-  for (llm::PendingRequests::Taken& taken : at(id).pending->take_all())
-    released_.push_back({.model = id, .call = std::move(taken), .failure = failure});
-}
-
-// Ends calls that have waited for as long as they may.
-void ModelManager::release_late(TimePoint now) {
-  for (uint32_t i = 0; i < states_.size(); ++i) {
-    const PooledModelId id(i);
-    while (auto taken = at(id).pending->take_late(now)) {
-      stop_waiting(id, *taken);
-      released_.push_back(
-          {.model = id, .call = *std::move(taken), .failure = still_loading(id, now)});
-    }
-  }
-}
-
-std::optional<TimePoint> ModelManager::next_at(TimePoint now) const {
-  std::optional<TimePoint> next = pool_.next_at(now);
-  for (const State& state : states_) {
-    const std::optional<TimePoint> late = state.pending->next_late();
-    if (late && (!next || *late < *next)) next = late;
-  }
-  return next;
 }
 
 }  // namespace windrow::engine

@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr PooledModelId kA{0};
-constexpr PooledModelId kB{1};
-constexpr PooledModelId kC{2};
+constexpr ModelId kA{0};
+constexpr ModelId kB{1};
+constexpr ModelId kC{2};
 
 struct Ahead final : llm::ReadAhead {
   explicit Ahead(const llm::Backend* reader) : by(reader) {}
@@ -97,12 +97,12 @@ class Model final : public LoadedModel {
   Answering backend_;
 };
 
-class ModelKeeperTest : public ::testing::Test {
+class ModelManagerTest : public ::testing::Test {
  protected:
   using Loading = std::function<Result<void>(std::stop_token)>;
 
-  KeptModel model(std::string name, Loading loading = {}, bool at_once = true) {
-    KeptModel kept{.name = name, .facts = {.bytes = 4}};
+  ManagedModel model(std::string name, Loading loading = {}, bool at_once = true) {
+    ManagedModel kept{.name = name, .needs = {.bytes = 4}};
     kept.load = [this, name, loading = std::move(loading),
                  at_once](std::stop_token unwanted) -> Result<std::unique_ptr<LoadedModel>> {
       if (loading) {
@@ -110,28 +110,29 @@ class ModelKeeperTest : public ::testing::Test {
       }
       return std::make_unique<Model>(memory_, name, 4, at_once);
     };
-    kept.in_words = [](const Error& error) { return "hm: " + error.message; };
+    kept.client_message = [](const Error& error) { return "hm: " + error.message; };
     return kept;
   }
 
-  std::unique_ptr<ModelManager> keep(std::vector<KeptModel> models, KeeperOptions options = kTwo) {
+  std::unique_ptr<ModelManager> managed(std::vector<ManagedModel> models,
+                                        ModelManagerOptions options = kTwo) {
     return std::make_unique<ModelManager>(std::move(models), std::move(options), clock_);
   }
 
-  static std::future<llm::Outcome> ask(ModelManager& keeper, PooledModelId model,
+  static std::future<llm::Outcome> ask(ModelManager& manager, ModelId model,
                                        llm::BackendCall call = llm::plain_call({})) {
     auto promise = std::make_shared<std::promise<llm::Outcome>>();
     std::future<llm::Outcome> outcome = promise->get_future();
-    keeper.backend(model).submit(
+    manager.backend(model).submit(
         std::move(call), [promise](llm::Outcome ended) { promise->set_value(std::move(ended)); });
     return outcome;
   }
 
   // text(), while time passes: a model that was just used has to rest before it leaves.
-  std::string text_in_time(ModelManager& keeper, std::future<llm::Outcome> future) {
+  std::string text_in_time(ModelManager& manager, std::future<llm::Outcome> future) {
     while (future.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
       clock_.advance(seconds(1));
-      keeper.look_at_the_clock();
+      manager.on_clock_advanced();
     }
     return text(std::move(future));
   }
@@ -145,145 +146,145 @@ class ModelKeeperTest : public ::testing::Test {
   }
 
   // Room for two models of three.
-  static inline const KeeperOptions kTwo = {.pool = {.bytes_max = 10}};
+  static inline const ModelManagerOptions kTwo = {.cache = {.bytes_max = 10}};
 
   windrow::testing::ManualClock clock_;
   Memory memory_;
 };
 
-TEST_F(ModelKeeperTest, OneThatIsAskedForTwiceIsLoadedOnce) {
+TEST_F(ModelManagerTest, OneThatIsAskedForTwiceIsLoadedOnce) {
   std::promise<void> go;
   const std::shared_future<void> gone(go.get_future());
-  const auto keeper = keep({model("a", [gone](const std::stop_token&) -> Result<void> {
+  const auto manager = managed({model("a", [gone](const std::stop_token&) -> Result<void> {
     gone.wait();
     return {};
   })});
-  auto first = ask(*keeper, kA);
-  auto second = ask(*keeper, kA);
-  EXPECT_EQ(keeper->status(kA).waiting, 2);
-  EXPECT_EQ(keeper->backend(kA).stats().rows_waiting, 2);
+  auto first = ask(*manager, kA);
+  auto second = ask(*manager, kA);
+  EXPECT_EQ(manager->status(kA).waiting, 2);
+  EXPECT_EQ(manager->backend(kA).stats().rows_waiting, 2);
   go.set_value();
   EXPECT_EQ(text(std::move(first)), "a");
   EXPECT_EQ(text(std::move(second)), "a");
   EXPECT_EQ(memory_.loads, 1);
-  EXPECT_EQ(text(ask(*keeper, kA)), "a");
-  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kLoaded);
+  EXPECT_EQ(text(ask(*manager, kA)), "a");
+  EXPECT_EQ(manager->status(kA).state, llm::LoadState::kLoaded);
 }
 
-TEST_F(ModelKeeperTest, WhoCountsTokensHasTheModelLoadedAndDoesNotWait) {
-  const auto keeper = keep({model("a")});
-  const auto counted = keeper->backend(kA).count_prompt({});
+TEST_F(ModelManagerTest, CountingTokensLoadsTheModelAndDoesNotWait) {
+  const auto manager = managed({model("a")});
+  const auto counted = manager->backend(kA).count_prompt({});
   EXPECT_EQ(std::get<llm::Failure>(counted).code, "model_loading");
-  EXPECT_EQ(text(ask(*keeper, kA)), "a");
-  EXPECT_EQ(std::get<int64_t>(keeper->backend(kA).count_prompt({})), 5);
+  EXPECT_EQ(text(ask(*manager, kA)), "a");
+  EXPECT_EQ(std::get<int64_t>(manager->backend(kA).count_prompt({})), 5);
   EXPECT_EQ(memory_.loads, 1);
 }
 
-TEST_F(ModelKeeperTest, ThreeInTurnWhereTwoFit) {
-  const auto keeper = keep({model("a"), model("b"), model("c")});
+TEST_F(ModelManagerTest, ThreeInTurnWhereTwoFit) {
+  const auto manager = managed({model("a"), model("b"), model("c")});
   const std::vector<std::string> names = {"a", "b", "c"};
   for (int i = 0; i < 30; ++i) {
-    const PooledModelId id(static_cast<uint32_t>(i % 3));
+    const ModelId id(static_cast<uint32_t>(i % 3));
     clock_.advance(seconds(1));
     llm::BackendCall call = llm::plain_call({});
-    call.read_ahead = keeper->backend(id).read_ahead(*call.request);
-    EXPECT_EQ(text_in_time(*keeper, ask(*keeper, id, std::move(call))), names[id.value()]);
-    windrow::testing::eventually([&] { return keeper->status(id).requests; }, 0);
+    call.read_ahead = manager->backend(id).read_ahead(*call.request);
+    EXPECT_EQ(text_in_time(*manager, ask(*manager, id, std::move(call))), names[id.value()]);
+    windrow::testing::eventually([&] { return manager->status(id).requests; }, 0);
   }
   EXPECT_EQ(memory_.most, 2);
   EXPECT_EQ(memory_.loads, 30) << "the one that is asked next has just left";
-  EXPECT_EQ(keeper->backend(kA).stats().generated_tokens, 10) << "of all its lives";
-  EXPECT_EQ(keeper->status(kA).loads, 10);
+  EXPECT_EQ(manager->backend(kA).stats().generated_tokens, 10) << "of all its lives";
+  EXPECT_EQ(manager->status(kA).loads, 10);
 }
 
-TEST_F(ModelKeeperTest, WhatWasReadAheadByOneThatLeftIsNotUsed) {
-  const auto keeper = keep({model("a"), model("b"), model("c")});
-  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+TEST_F(ModelManagerTest, WhatWasReadAheadByOneThatLeftIsNotUsed) {
+  const auto manager = managed({model("a"), model("b"), model("c")});
+  EXPECT_EQ(text(ask(*manager, kA)), "a");
   llm::BackendCall call = llm::plain_call({});
-  call.read_ahead = keeper->backend(kA).read_ahead(*call.request);
+  call.read_ahead = manager->backend(kA).read_ahead(*call.request);
   ASSERT_NE(call.read_ahead, nullptr);
-  EXPECT_EQ(text(ask(*keeper, kB)), "b");
-  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kC)), "c");
-  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kAbsent);
-  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kA, std::move(call))), "a");
+  EXPECT_EQ(text(ask(*manager, kB)), "b");
+  EXPECT_EQ(text_in_time(*manager, ask(*manager, kC)), "c");
+  EXPECT_EQ(manager->status(kA).state, llm::LoadState::kAbsent);
+  EXPECT_EQ(text_in_time(*manager, ask(*manager, kA, std::move(call))), "a");
 }
 
-TEST_F(ModelKeeperTest, WhoWaitsIsToldWhyItCannotBeLoadedAndItIsNotTriedAtOnce) {
+TEST_F(ModelManagerTest, AWaitingCallIsToldWhyTheLoadFailedAndTheNextIsNotTriedAtOnce) {
   int tries = 0;
-  const auto keeper = keep({model("a", [&](const std::stop_token&) -> Result<void> {
+  const auto manager = managed({model("a", [&](const std::stop_token&) -> Result<void> {
     if (++tries < 2) return Error{ErrorKind::kInvalid, "no model"};
     return {};
   })});
-  EXPECT_EQ(text(ask(*keeper, kA)),
+  EXPECT_EQ(text(ask(*manager, kA)),
             "model_unavailable: the model a cannot be loaded: hm: no model");
-  const llm::Outcome again = ask(*keeper, kA).get();
+  const llm::Outcome again = ask(*manager, kA).get();
   EXPECT_EQ(std::get<llm::Failure>(again).retry_after_ms, 30'000);
   EXPECT_EQ(tries, 1);
-  EXPECT_EQ(keeper->status(kA).loads_failed, 1);
+  EXPECT_EQ(manager->status(kA).loads_failed, 1);
   clock_.advance(seconds(30));
-  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+  EXPECT_EQ(text(ask(*manager, kA)), "a");
 }
 
-TEST_F(ModelKeeperTest, AFileThatCannotBeLoadedLeavesTheGoodModelWhereItIs) {
+TEST_F(ModelManagerTest, AFileThatCannotBeLoadedLeavesTheGoodModelWhereItIs) {
   std::atomic<bool> good = false;
-  std::vector<KeptModel> models;
+  std::vector<ManagedModel> models;
   models.push_back(model("a"));
   models.push_back(model("b"));
-  models.back().look = [&]() -> Result<void> {
+  models.back().check = [&]() -> Result<void> {
     if (!good) return Error{ErrorKind::kInvalid, "epsilon is nan"};
     return {};
   };
-  std::vector<std::string> news;
-  KeeperOptions options{.pool = {.bytes_max = 4}};
-  options.on_news = [&](const KeeperNews& it) {
-    if (it.kind == KeeperNews::Kind::kFailed) news.push_back(it.name + ": " + it.why);
+  std::vector<std::string> events;
+  ModelManagerOptions options{.cache = {.bytes_max = 4}};
+  options.on_event = [&](const ModelEvent& it) {
+    if (it.kind == ModelEvent::Kind::kFailed) events.push_back(it.name + ": " + it.why);
   };
-  const auto keeper = keep(std::move(models), options);
-  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+  const auto manager = managed(std::move(models), options);
+  EXPECT_EQ(text(ask(*manager, kA)), "a");
   clock_.advance(seconds(100));
-  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kB)),
+  EXPECT_EQ(text_in_time(*manager, ask(*manager, kB)),
             "model_unavailable: the model b cannot be loaded: hm: epsilon is nan");
-  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kLoaded);
-  EXPECT_EQ(keeper->status(kA).unloads, 0);
-  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+  EXPECT_EQ(manager->status(kA).state, llm::LoadState::kLoaded);
+  EXPECT_EQ(manager->status(kA).unloads, 0);
+  EXPECT_EQ(text(ask(*manager, kA)), "a");
   EXPECT_EQ(memory_.loads, 1) << "it was never gone";
-  EXPECT_EQ(keeper->status(kB).loads_failed, 1);
+  EXPECT_EQ(manager->status(kB).loads_failed, 1);
 
   good = true;
   clock_.advance(seconds(100));
-  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kB)), "b");
-  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kAbsent);
-  EXPECT_EQ(news, (std::vector<std::string>{"b: epsilon is nan"}));
+  EXPECT_EQ(text_in_time(*manager, ask(*manager, kB)), "b");
+  EXPECT_EQ(manager->status(kA).state, llm::LoadState::kAbsent);
+  EXPECT_EQ(events, (std::vector<std::string>{"b: epsilon is nan"}));
 }
 
-TEST_F(ModelKeeperTest, NobodyWaitsLongerThanItMay) {
+TEST_F(ModelManagerTest, NoCallWaitsLongerThanItMay) {
   std::promise<void> go;
   const std::shared_future<void> gone(go.get_future());
-  const auto keeper = keep({model("a", [gone](const std::stop_token&) -> Result<void> {
+  const auto manager = managed({model("a", [gone](const std::stop_token&) -> Result<void> {
     gone.wait();
     return {};
   })});
-  auto patient = ask(*keeper, kA);
+  auto patient = ask(*manager, kA);
   auto wait = std::make_shared<llm::LoadWait>();
   wait->until = TimePoint(seconds(20));
   llm::BackendCall call = llm::plain_call({});
   call.load_wait = wait;
-  auto outcome = ask(*keeper, kA, std::move(call));
+  auto outcome = ask(*manager, kA, std::move(call));
   EXPECT_TRUE(wait->waits);
   clock_.advance(seconds(20));
-  keeper->look_at_the_clock();
+  manager->on_clock_advanced();
   EXPECT_EQ(text(std::move(outcome)),
             "model_loading: the model a is still being loaded; try again later");
   EXPECT_FALSE(wait->waits);
-  EXPECT_EQ(keeper->status(kA).waiting, 1);
+  EXPECT_EQ(manager->status(kA).waiting, 1);
   go.set_value();
   EXPECT_EQ(text(std::move(patient)), "a");
 }
 
-TEST_F(ModelKeeperTest, WhatIsCancelledDoesNotWait) {
+TEST_F(ModelManagerTest, WhatIsCancelledDoesNotWait) {
   std::promise<void> go;
   const std::shared_future<void> gone(go.get_future());
-  const auto keeper = keep({model("a", [gone](const std::stop_token&) -> Result<void> {
+  const auto manager = managed({model("a", [gone](const std::stop_token&) -> Result<void> {
     gone.wait();
     return {};
   })});
@@ -292,95 +293,95 @@ TEST_F(ModelKeeperTest, WhatIsCancelledDoesNotWait) {
     llm::BackendCall call = llm::plain_call({});
     call.*token = stop.get_token();
     call.load_wait = std::make_shared<llm::LoadWait>();
-    auto outcome = ask(*keeper, kA, call);
+    auto outcome = ask(*manager, kA, call);
     EXPECT_TRUE(call.load_wait->waits);
     stop.request_stop();
     EXPECT_EQ(text(std::move(outcome)), "cancelled: cancelled before it was answered");
     EXPECT_FALSE(call.load_wait->waits);
-    EXPECT_EQ(text(ask(*keeper, kA, call)), "cancelled: cancelled before it was answered");
-    EXPECT_EQ(keeper->status(kA).waiting, 0);
+    EXPECT_EQ(text(ask(*manager, kA, call)), "cancelled: cancelled before it was answered");
+    EXPECT_EQ(manager->status(kA).waiting, 0);
   }
   go.set_value();
 }
 
-TEST_F(ModelKeeperTest, OneWithRequestsInsideStaysUntilTheyEnd) {
-  std::vector<KeptModel> models;
+TEST_F(ModelManagerTest, OneWithRequestsInsideStaysUntilTheyEnd) {
+  std::vector<ManagedModel> models;
   models.push_back(model("a", {}, false));
-  models.back().facts.bytes = 8;
+  models.back().needs.bytes = 8;
   models.push_back(model("b"));
-  models.back().facts.bytes = 8;
-  const auto keeper = keep(std::move(models), {.pool = {.bytes_max = 8}});
-  const std::vector<PooledModelId> first = {kA};
-  ASSERT_TRUE(keeper->load_first(first).has_value());
-  auto inside = ask(*keeper, kA);
+  models.back().needs.bytes = 8;
+  const auto manager = managed(std::move(models), {.cache = {.bytes_max = 8}});
+  const std::vector<ModelId> first = {kA};
+  ASSERT_TRUE(manager->load_first(first).has_value());
+  auto inside = ask(*manager, kA);
   clock_.advance(seconds(100));
-  auto waits = ask(*keeper, kB);
+  auto waits = ask(*manager, kB);
   clock_.advance(seconds(100));
-  keeper->look_at_the_clock();
-  EXPECT_EQ(keeper->unload(kA), llm::UnloadResult::kInUse);
+  manager->on_clock_advanced();
+  EXPECT_EQ(manager->unload(kA), llm::UnloadResult::kInUse);
   Answering* a = memory_.last;
   a->answer_all();
   EXPECT_EQ(text(std::move(inside)), "a");
-  EXPECT_EQ(text_in_time(*keeper, std::move(waits)), "b");
+  EXPECT_EQ(text_in_time(*manager, std::move(waits)), "b");
   EXPECT_EQ(memory_.most, 1);
 }
 
-TEST_F(ModelKeeperTest, OneThatIsToLeaveWhenNobodyUsesItLeavesAfterTheLastAnswer) {
-  const auto keeper = keep({model("a", {}, false)});
-  const std::vector<PooledModelId> first = {kA};
-  ASSERT_TRUE(keeper->load_first(first).has_value());
-  auto inside = ask(*keeper, kA);
-  keeper->unload_when_unused(kA);
-  EXPECT_EQ(keeper->status(kA).state, llm::LoadState::kLoaded);
+TEST_F(ModelManagerTest, OneThatIsToBeUnloadedWhenUnusedIsSoAfterTheLastAnswer) {
+  const auto manager = managed({model("a", {}, false)});
+  const std::vector<ModelId> first = {kA};
+  ASSERT_TRUE(manager->load_first(first).has_value());
+  auto inside = ask(*manager, kA);
+  manager->unload_when_unused(kA);
+  EXPECT_EQ(manager->status(kA).state, llm::LoadState::kLoaded);
   Answering* a = memory_.last;
   a->answer_all();
   EXPECT_EQ(text(std::move(inside)), "a");
-  windrow::testing::eventually([&] { return keeper->status(kA).state; }, llm::LoadState::kAbsent);
+  windrow::testing::eventually([&] { return manager->status(kA).state; }, llm::LoadState::kAbsent);
   EXPECT_EQ(memory_.there, 0);
-  EXPECT_EQ(keeper->status(kA).unloads, 1);
+  EXPECT_EQ(manager->status(kA).unloads, 1);
 }
 
-TEST_F(ModelKeeperTest, TheFirstOnesAreThereOrItIsSaidWhyNot) {
-  std::vector<std::string> news;
-  KeeperOptions options = kTwo;
+TEST_F(ModelManagerTest, TheFirstOnesAreThereOrItIsSaidWhyNot) {
+  std::vector<std::string> events;
+  ModelManagerOptions options = kTwo;
   std::mutex mutex;
-  options.on_news = [&](const KeeperNews& it) {
+  options.on_event = [&](const ModelEvent& it) {
     const std::scoped_lock lock(mutex);
-    if (it.kind == KeeperNews::Kind::kLoaded) news.push_back(it.name);
+    if (it.kind == ModelEvent::Kind::kLoaded) events.push_back(it.name);
   };
-  const auto keeper = keep({model("a"), model("b"), model("c"),
-                            model("d",
-                                  [](const std::stop_token&) -> Result<void> {
-                                    return Error{ErrorKind::kUnavailable, "broken"};
-                                  })},
-                           options);
-  const std::vector<PooledModelId> all = {kA, kB, kC};
-  ASSERT_TRUE(keeper->load_first(all).has_value());
-  EXPECT_EQ(keeper->status(kC).state, llm::LoadState::kAbsent) << "there was no room for it";
-  EXPECT_EQ(keeper->bytes_used(), 8U);
-  EXPECT_EQ(keeper->unload(kA), llm::UnloadResult::kUnloading);
-  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kC)), "c");
-  const auto empty = keep({model("d", [](const std::stop_token&) -> Result<void> {
+  const auto manager = managed({model("a"), model("b"), model("c"),
+                                model("d",
+                                      [](const std::stop_token&) -> Result<void> {
+                                        return Error{ErrorKind::kUnavailable, "broken"};
+                                      })},
+                               options);
+  const std::vector<ModelId> all = {kA, kB, kC};
+  ASSERT_TRUE(manager->load_first(all).has_value());
+  EXPECT_EQ(manager->status(kC).state, llm::LoadState::kAbsent) << "there was no room for it";
+  EXPECT_EQ(manager->bytes_used(), 8U);
+  EXPECT_EQ(manager->unload(kA), llm::UnloadResult::kUnloading);
+  EXPECT_EQ(text_in_time(*manager, ask(*manager, kC)), "c");
+  const auto empty = managed({model("d", [](const std::stop_token&) -> Result<void> {
     return Error{ErrorKind::kUnavailable, "broken"};
   })});
-  const std::vector<PooledModelId> broken = {kA};
+  const std::vector<ModelId> broken = {kA};
   EXPECT_EQ(empty->load_first(broken).error().message, "broken");
   const std::scoped_lock lock(mutex);
-  EXPECT_EQ(news, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(events, (std::vector<std::string>{"a", "b", "c"}));
 }
 
-TEST_F(ModelKeeperTest, WhatIsBeingLoadedIsGivenUpAtTheEnd) {
+TEST_F(ModelManagerTest, WhatIsBeingLoadedIsGivenUpAtTheEnd) {
   std::promise<void> begun;
-  auto keeper = keep({model("a", [&](const std::stop_token& unwanted) -> Result<void> {
+  auto manager = managed({model("a", [&](const std::stop_token& unwanted) -> Result<void> {
     begun.set_value();
     std::promise<void> stopped;
     const std::stop_callback told(unwanted, [&] { stopped.set_value(); });
     stopped.get_future().wait();
     return Error{ErrorKind::kUnavailable, "given up"};
   })});
-  auto waits = ask(*keeper, kA);
+  auto waits = ask(*manager, kA);
   begun.get_future().wait();
-  keeper.reset();
+  manager.reset();
   EXPECT_EQ(text(std::move(waits)), "cancelled: cancelled before it was answered");
   EXPECT_EQ(memory_.there, 0);
 }
@@ -400,43 +401,43 @@ class Unfinished final : public LoadedModel, public llm::Backend {
   llm::PendingRequests pending_{{.failure_class = llm::FailureClass::kCancelled, .code = "ended"}};
 };
 
-TEST_F(ModelKeeperTest, ItsEndEndsWhatRunsInItsModels) {
-  KeptModel kept{.name = "a", .facts = {.bytes = 4}};
+TEST_F(ModelManagerTest, ItsEndEndsWhatRunsInItsModels) {
+  ManagedModel kept{.name = "a", .needs = {.bytes = 4}};
   kept.load = [](const std::stop_token&) -> Result<std::unique_ptr<LoadedModel>> {
     return std::make_unique<Unfinished>();
   };
-  kept.in_words = [](const Error& error) { return error.message; };
-  std::vector<KeptModel> models;
+  kept.client_message = [](const Error& error) { return error.message; };
+  std::vector<ManagedModel> models;
   models.push_back(std::move(kept));
-  auto keeper = keep(std::move(models));
-  ASSERT_TRUE(keeper->load_first(std::vector{kA}));
+  auto manager = managed(std::move(models));
+  ASSERT_TRUE(manager->load_first(std::vector{kA}));
   std::stop_source unwanted;
   llm::BackendCall call = llm::plain_call({});
   call.unwanted = unwanted.get_token();
-  auto cancelled = ask(*keeper, kA, std::move(call));
-  auto unfinished = ask(*keeper, kA);
-  EXPECT_EQ(keeper->status(kA).requests, 2);
+  auto cancelled = ask(*manager, kA, std::move(call));
+  auto unfinished = ask(*manager, kA);
+  EXPECT_EQ(manager->status(kA).requests, 2);
   unwanted.request_stop();
   EXPECT_EQ(text(std::move(cancelled)), "ended: ") << "the model itself ends what runs in it";
-  keeper.reset();
+  manager.reset();
   EXPECT_EQ(text(std::move(unfinished)), "ended: ");
 }
 
 // Threads that ask five models, of which two fit, and leave now and then: everybody gets one end,
 // from the model that was asked.
-TEST_F(ModelKeeperTest, ManyAtATimeGetOneEndEach) {
+TEST_F(ModelManagerTest, ManyAtATimeGetOneEndEach) {
   constexpr uint64_t kSeed = 20261122;
   SCOPED_TRACE(kSeed);
   const SystemClock clock;
-  std::vector<KeptModel> models;
+  std::vector<ManagedModel> models;
   for (const char* name : {"0", "1", "2", "3", "4"})
     models.push_back(model(name));
-  KeeperOptions options = kTwo;
-  options.pool.turn = std::chrono::milliseconds(1);
-  options.pool.rest = std::chrono::microseconds(100);
+  ModelManagerOptions options = kTwo;
+  options.cache.turn = std::chrono::milliseconds(1);
+  options.cache.rest = std::chrono::microseconds(100);
   std::atomic<int> ends = 0;
   std::atomic<int> answered = 0;
-  ModelManager keeper(std::move(models), options, clock);
+  ModelManager manager(std::move(models), options, clock);
   constexpr int kThreads = 4;
   constexpr int kEach = 300;
   {
@@ -447,14 +448,14 @@ TEST_F(ModelKeeperTest, ManyAtATimeGetOneEndEach) {
         Random random(kSeed + t);
         std::vector<std::future<void>> unended;
         for (int i = 0; i < kEach; ++i) {
-          const PooledModelId id(static_cast<uint32_t>(random.below(5)));
+          const ModelId id(static_cast<uint32_t>(random.below(5)));
           std::stop_source unwanted;
           llm::BackendCall call = llm::plain_call({});
           (random.chance(0.5) ? call.withdrawn : call.unwanted) = unwanted.get_token();
-          call.read_ahead = keeper.backend(id).read_ahead(*call.request);
+          call.read_ahead = manager.backend(id).read_ahead(*call.request);
           auto promise = std::make_shared<std::promise<void>>();
           auto ended = promise->get_future();
-          keeper.backend(id).submit(std::move(call), [&, id, promise](llm::Outcome outcome) {
+          manager.backend(id).submit(std::move(call), [&, id, promise](llm::Outcome outcome) {
             ++ends;
             if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
               ++answered;

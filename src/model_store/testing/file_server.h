@@ -77,7 +77,7 @@ class FileServer {
     return requests_;
   }
 
-  // Those of one method.
+  // The requests of one method.
   std::vector<Request> requests(std::string_view method) const {
     std::vector<Request> found;
     for (Request& request : requests()) {
