@@ -76,6 +76,15 @@ void ModelCachePolicy::stop_waiting(TimePoint now, ModelId id, Requester request
   if (model.waiting == 0 || (client && !model.is_for_clients())) decide(now, actions);
 }
 
+void ModelCachePolicy::forget_waiting() {
+  for (uint32_t i = 0; i < state_.size(); ++i) {
+    Model& model = state_.at(ModelId(i));
+    model.waiting = 0;
+    model.clients_waiting = 0;
+    model.wanted = false;
+  }
+}
+
 void ModelCachePolicy::checked(TimePoint now, ModelId id, CacheActions& actions) {
   Model& model = state_.at(id);
   ENSURE(model.being_checked, "model {} passed and was not looked at", id.value());

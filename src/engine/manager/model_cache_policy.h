@@ -76,6 +76,9 @@ class ModelCachePolicy {
   void end(TimePoint now, ModelId model, Requester requester, CacheActions& actions);
   void stop_waiting(TimePoint now, ModelId model, Requester requester, CacheActions& actions);
 
+  // No request waits any more and no model is wanted: the server ends. Decides nothing.
+  void forget_waiting();
+
   // The results of kCheck, kLoad and kUnload. `bytes`: the memory that the model uses.
   void checked(TimePoint now, ModelId model, CacheActions& actions);
   void loaded(TimePoint now, ModelId model, uint64_t bytes, CacheActions& actions);

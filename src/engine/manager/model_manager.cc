@@ -96,14 +96,18 @@ ModelManager::ModelManager(std::vector<ManagedModel> models, ModelManagerOptions
 }
 
 ModelManager::~ModelManager() {
-  // Before the load is cancelled: its failure would refuse them.
-  for (WaitingCalls::Taken& call : waiting_.take_all())
-    WaitingCalls::end(std::move(call), cancelled());
+  // Before the load is cancelled: its failure would refuse them. The policy must forget them, too:
+  // a load that ends all the same would admit them.
+  std::vector<WaitingCalls::Taken> waiting;
   {
     const std::scoped_lock lock(mutex_);
     closing_ = true;
     changed_.notify_all();
+    waiting = waiting_.take_all();
+    policy_.forget_waiting();
   }
+  for (WaitingCalls::Taken& call : waiting)
+    WaitingCalls::end(std::move(call), cancelled());
   loader_.stop();
   waiting_.stop();
   std::vector<std::unique_ptr<LoadedModel>> loaded;

@@ -386,6 +386,23 @@ TEST_F(ModelManagerTest, WhatIsBeingLoadedIsGivenUpAtTheEnd) {
   EXPECT_EQ(memory_.there, 0);
 }
 
+TEST_F(ModelManagerTest, WhatWasLoadedAtTheEndAllTheSameIsDestroyed) {
+  std::promise<void> begun;
+  auto manager = managed({model("a", [&](const std::stop_token& unwanted) -> Result<void> {
+    begun.set_value();
+    std::promise<void> stopped;
+    const std::stop_callback told(unwanted, [&] { stopped.set_value(); });
+    stopped.get_future().wait();
+    return {};
+  })});
+  auto waits = ask(*manager, kA);
+  begun.get_future().wait();
+  manager.reset();
+  EXPECT_EQ(text(std::move(waits)), "cancelled: cancelled before it was answered");
+  EXPECT_EQ(memory_.loads, 1);
+  EXPECT_EQ(memory_.there, 0);
+}
+
 // A backend that ends what is unfinished with itself, as llm::Backend has it.
 class Unfinished final : public LoadedModel, public llm::Backend {
  public:
