@@ -75,8 +75,8 @@ class WaitingCalls {
 
   int32_t size(ModelId model) const;
 
-  // The next tick is at this time, or at once; an earlier one stays. From within a tick tick_at
-  // says when the next one is; absent: when wake_by is called.
+  // The next tick is at this time at the latest; at once. From within a tick, tick_at sets the next
+  // one whatever was asked for before; absent: there is none until wake_by is called.
   void wake_by(TimePoint at);
   void wake_now();
   void tick_at(std::optional<TimePoint> at);
