@@ -10,7 +10,6 @@
 #include "base/ensure.h"
 #include "base/format.h"
 #include "engine/llama/memory_plan.h"
-#include "engine/sim/sim_embedding_runner.h"
 #include "engine/sim/sim_options.h"
 #include "engine/sim/sim_runner.h"
 #include "fleet/chat_template_choice.h"

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "engine/embed/embedding_answer.h"
 #include "engine/embed/embedding_backend.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"

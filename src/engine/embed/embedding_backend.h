@@ -20,12 +20,29 @@
 
 #include "base/clock.h"
 #include "engine/embed/embedder.h"
+#include "engine/embed/embedding_loop.h"
 #include "engine/embed/pair_tokens.h"
 #include "engine/host/embedding_runner.h"
 #include "engine/host/vocabulary.h"
+#include "llm/answer.h"
 #include "llm/backend.h"
+#include "llm/request.h"
 
 namespace windrow::engine {
+
+// Pure, as the two functions below.
+//
+// Keeps the first `dimensions` numbers (Matryoshka embeddings, Kusupati et al., 2022) and scales
+// them to length 1. A vector of zeros stays one.
+void normalise(std::vector<float>& embedding, size_t dimensions);
+
+// The documents by their first score, the highest first; equal ones in their order in the request.
+std::vector<llm::RankedDocument> rank(const llm::Request& request,
+                                      const std::vector<std::vector<float>>& scores);
+
+// The answer to a request from the model's vectors. `prompt_tokens`: of all inputs together.
+llm::Answer embedding_answer(const llm::Request& request, EmbeddingResult result,
+                             int32_t prompt_tokens);
 
 class EmbeddingBackend final : public llm::Backend {
  public:

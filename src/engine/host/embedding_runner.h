@@ -1,6 +1,6 @@
 // EmbeddingRunner: a loaded model reduced to what embedding and reranking need of it: many inputs
 // in, a vector for each out. The engine knows no library beyond this interface. Implementations:
-// engine/llama/llama_embedding_runner.h, engine/sim/sim_embedding_runner.h and, for tests,
+// engine/llama/llama_embedding_runner.h, engine/sim/sim_runner.h and, for tests,
 // engine/testing/scripted_embedding_runner.h.
 #pragma once
 
@@ -24,8 +24,26 @@ enum class Pooling : uint8_t {
 };
 
 // The names "mean", "cls", "last" and "rank".
-std::string_view to_string(Pooling pooling);
-std::optional<Pooling> parse_pooling(std::string_view name);
+constexpr std::string_view to_string(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::kMean:
+      return "mean";
+    case Pooling::kCls:
+      return "cls";
+    case Pooling::kLast:
+      return "last";
+    case Pooling::kRank:
+      return "rank";
+  }
+  return "unknown";
+}
+
+constexpr std::optional<Pooling> parse_pooling(std::string_view name) {
+  for (const Pooling pooling : {Pooling::kMean, Pooling::kCls, Pooling::kLast, Pooling::kRank}) {
+    if (to_string(pooling) == name) return pooling;
+  }
+  return std::nullopt;
+}
 
 struct EmbeddingLimits {
   int32_t batch_tokens_max = 0;  // tokens in one pass

@@ -25,7 +25,17 @@ enum class Sharing : uint8_t {
   kNothing,
 };
 
-std::string_view to_string(Sharing sharing);
+constexpr std::string_view to_string(Sharing sharing) {
+  switch (sharing) {
+    case Sharing::kAnyRange:
+      return "any range";
+    case Sharing::kExactEnd:
+      return "exact end only";
+    case Sharing::kNothing:
+      return "nothing";
+  }
+  return "unknown";
+}
 
 struct RunnerLimits {
   int32_t cells_max = 0;           // tokens that all sequences may hold, shared ones counted once

@@ -1,5 +1,5 @@
 // Tokens picked out of a row of logits: as a list (Candidate), as all tokens between two logits
-// (LogitRange), or with their log-probabilities (TokenScore). Pure.
+// (LogitRange), or with their log-probabilities (TokenScore); and draws of one of them. Pure.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +60,23 @@ inline LogitRange all_of(const LogitBlocks& blocks) {
 // none of them is in it.
 double weigh_range(const LogitBlocks& blocks, size_t block, const LogitRange& range,
                    float temperature, BlockWeights& weights);
+
+// A number in [0, 1) for a draw: that of the n-th token of an answer.
+//
+// It is hash(seed, n), not the next number of a generator: so it depends on the row alone, whatever
+// runs beside it and however often it was preempted. A distribution is walked in the order of
+// tokens: where two logits are nearly equal and arithmetic swaps them, the draw stays the same.
+double unit_draw(uint64_t seed, int32_t index);
+
+// From the range of a whole vocabulary that the filters keep. `sums` is working memory.
+Token draw_from(const LogitBlocks& blocks, const LogitRange& kept, float temperature, double unit,
+                std::vector<double>& sums);
+
+// From a list with probabilities, not empty. Sorts it by token.
+Token draw_from(std::vector<Candidate>& candidates, double unit);
+
+// Sets the probabilities of a list, not empty, at a temperature.
+void set_probabilities(std::vector<Candidate>& candidates, float temperature);
 
 struct TokenScore {
   Token token = 0;

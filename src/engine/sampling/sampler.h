@@ -4,20 +4,48 @@
 // The choice depends on the logits, the request and the row's own tokens, and on nothing else.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/host/types.h"
 #include "engine/sampling/candidates.h"
-#include "engine/sampling/draw.h"
 #include "engine/sampling/filters.h"
 #include "engine/sampling/logit_blocks.h"
 #include "engine/sampling/masked_logits.h"
-#include "engine/sampling/penalties.h"
 #include "llm/request.h"
 
 namespace windrow::engine {
+
+// The tokens of a row so far.
+struct History {
+  std::span<const Token> prompt;
+  std::span<const Token> answer;
+};
+
+// How a request changes logits before they are filtered: biases, then penalties for tokens that
+// occurred before.
+//
+// The order and the arithmetic are those of llama.cpp and vLLM. Which tokens count follows OpenAI's
+// and vLLM's documents: presence and frequency penalties look at the answer, the repetition penalty
+// (CTRL, Keskar et al., 2019) at prompt and answer. llama.cpp looks at the last tokens of both for
+// all three.
+//
+// Used by one thread at a time; keeps its memory from row to row.
+class Penalties {
+ public:
+  // Whether a request changes logits at all.
+  static bool needed(const llm::Sampling& sampling);
+
+  // The changed logits, valid until the next call.
+  std::span<const float> apply(std::span<const float> logits, const llm::Sampling& sampling,
+                               const History& history);
+
+ private:
+  std::vector<float> logits_;
+  std::vector<int32_t> counts_;  // per token; zero between two calls
+};
 
 // Used by one thread at a time; keeps its memory from row to row, and nothing else.
 class Sampler {

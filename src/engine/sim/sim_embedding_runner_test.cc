@@ -1,4 +1,4 @@
-#include "engine/sim/sim_embedding_runner.h"
+#include "engine/sim/sim_runner.h"
 
 #include <gtest/gtest.h>
 

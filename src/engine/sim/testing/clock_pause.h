@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/testing/manual_clock.h"
-#include "engine/sim/pause.h"
+#include "engine/sim/sim_runner.h"
 
 namespace windrow::engine::sim::testing {
 

@@ -1,4 +1,4 @@
-#include "engine/sampling/draw.h"
+#include "engine/sampling/candidates.h"
 
 #include <gtest/gtest.h>
 
