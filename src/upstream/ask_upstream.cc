@@ -7,6 +7,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <future>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +16,6 @@
 #include <variant>
 
 #include "json/depth.h"
-#include "upstream/send_and_wait.h"
-#include "upstream/target.h"
 
 namespace windrow::upstream {
 namespace {
@@ -25,6 +25,15 @@ namespace json = boost::json;
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kAnswerTimeout = std::chrono::seconds(30);
 constexpr size_t kReplyBytesMax = size_t{16} << 20;
+
+// Blocks until the reply is there. Not on the client's loop.
+http::ClientResult send_and_wait(http::Client& client, http::ClientRequest request) {
+  auto result = std::make_shared<std::promise<http::ClientResult>>();
+  std::future<http::ClientResult> waiting = result->get_future();
+  client.send(std::move(request),
+              [result](http::ClientResult one) { result->set_value(std::move(one)); });
+  return waiting.get();
+}
 
 Error unavailable(std::string message) {
   return Error{ErrorKind::kUnavailable, std::move(message)};

@@ -1,10 +1,12 @@
-// What the owner of a job or a server reads about failing upstreams. Pure; one thread at a time.
+// Failures of upstream servers, as people read them: reports for the owner of a job or a server,
+// and messages for clients of `windrow serve`. Pure; one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -49,5 +51,17 @@ class AllFailedRule {
   int64_t unanswered_ = 0;
   std::optional<Error> error_;
 };
+
+// --- for clients: without the address of the server, and without what only its operator can fix
+// ---
+
+// The message of `failure`, in which the server at `origin` ("http://gpu1:8000") is called `name`
+// ("a server behind this one"). Text that the server itself sent stays.
+std::string redact_for_client(const llm::Failure& failure, std::string_view origin,
+                              std::string_view name);
+
+// `failure` with that message. Where the server refused this program's key or redirected it, a 502
+// without anything that the server sent: only the operator can act on that.
+llm::Failure for_clients(llm::Failure failure, std::string_view origin, std::string_view name);
 
 }  // namespace windrow::upstream

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "llm/pending_requests.h"
-#include "upstream/target.h"
+#include "upstream/upstream_backend.h"
 
 namespace windrow::upstream {
 

@@ -13,12 +13,12 @@
 
 #include "base/ensure.h"
 #include "llm/raw_request.h"
+#include "llm/request_json.h"
 #include "llm/stream_sink.h"
 #include "upstream/answer_format_check.h"
+#include "upstream/failure_reports.h"
 #include "upstream/read_reply.h"
-#include "upstream/redact_for_client.h"
 #include "upstream/stream_reply.h"
-#include "upstream/target.h"
 
 namespace windrow::upstream {
 namespace {
@@ -88,6 +88,8 @@ int64_t choices_of(const llm::Request& request) {
   const int64_t prompts = one_prompt ? 1 : std::max<int64_t>(std::ssize(request.inputs), 1);
   return prompts * request.choices;
 }
+
+constexpr std::string_view kVersion = "/v1";
 
 }  // namespace
 
@@ -380,6 +382,32 @@ llm::BackendStats UpstreamBackend::stats() const {
   llm::BackendStats stats = calls_->stats;
   stats.rows_running = static_cast<int32_t>(calls_->in_flight.size());
   return stats;
+}
+
+http::Url with_version(http::Url base) {
+  if (base.target.empty() || base.target == "/") base.target = kVersion;
+  return base;
+}
+
+http::Url target_of(const http::Url& base, llm::Endpoint endpoint) {
+  return http::below(base, llm::url_of(endpoint).substr(kVersion.size()));
+}
+
+http::Url at_root(const http::Url& base, std::string_view path) {
+  http::Url url = base;
+  url.target = path;
+  return url;
+}
+
+http::Url beside_version(const http::Url& base, std::string_view path) {
+  std::string_view above = base.target;
+  above = above.substr(0, above.find('?'));
+  while (above.ends_with('/'))
+    above.remove_suffix(1);
+  http::Url url = base;
+  url.target = above.ends_with(kVersion) ? above.substr(0, above.size() - kVersion.size()) : "";
+  url.target += path;
+  return url;
 }
 
 }  // namespace windrow::upstream

@@ -25,7 +25,9 @@
 
 #include "base/clock.h"
 #include "http/client.h"
+#include "http/url.h"
 #include "llm/backend.h"
+#include "llm/request.h"
 #include "llm/upstream_status.h"
 #include "upstream/answer_format_check.h"
 
@@ -51,7 +53,7 @@ struct UpstreamOptions {
   // The schemas that answers have to fit; outlives the backend. Null: answers only have to be JSON.
   AnswerSchemas* schemas = nullptr;
 
-  // The name of the server in failures that clients see (redact_for_client.h); empty: its address.
+  // The name of the server in failures that clients see (redact_for_client); empty: its address.
   std::string client_name;
 
   // Called for each failed call, in words for the owner, on the client's loop, before its Done. May
@@ -114,5 +116,22 @@ class UpstreamBackend final : public llm::Backend {
   // Shared with the calls in flight.
   std::shared_ptr<Calls> calls_;
 };
+
+// --- the URLs of a server's routes; pure ---
+
+// `base` is what clients of the OpenAI API call its base URL: "http://h:8000/v1". One without a
+// path means that too; any other path stays as it is, with its query
+// ("https://h/deploy/x?version=1").
+http::Url with_version(http::Url base);
+
+// The route of an endpoint; `base` as with_version returns it.
+http::Url target_of(const http::Url& base, llm::Endpoint endpoint);
+
+// The server itself, for routes that do not belong to the OpenAI API ("/api/ps").
+http::Url at_root(const http::Url& base, std::string_view path);
+
+// A route that servers have beside the OpenAI API ("/metrics"): above the "/v1" with which the base
+// ends, or at the root where it ends with something else.
+http::Url beside_version(const http::Url& base, std::string_view path);
 
 }  // namespace windrow::upstream

@@ -10,10 +10,10 @@
 #include "base/format.h"
 #include "base/hash.h"
 #include "upstream/ask_upstream.h"
-#include "upstream/checked_backend.h"
 #include "upstream/deferred_backend.h"
-#include "upstream/memory_poll.h"
+#include "upstream/device_memory.h"
 #include "upstream/ollama_backend.h"
+#include "upstream/self_check.h"
 
 namespace windrow::upstream {
 namespace {

@@ -29,7 +29,7 @@
 #include "llm/upstream_status.h"
 #include "upstream/answer_format_check.h"
 #include "upstream/failure_reports.h"
-#include "upstream/mix_up_watch.h"
+#include "upstream/self_check.h"
 #include "upstream/upstream_backend.h"
 #include "upstream/upstream_watch.h"
 

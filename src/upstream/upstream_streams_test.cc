@@ -21,7 +21,6 @@
 #include "http/loop.h"
 #include "http/testing/test_server.h"
 #include "llm/stream_sink.h"
-#include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 
 namespace windrow::upstream {

@@ -22,7 +22,6 @@
 #include "sim_upstream/answer_text.h"
 #include "sim_upstream/sim_server.h"
 #include "store/testing/memory_disk.h"
-#include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 
 namespace windrow {

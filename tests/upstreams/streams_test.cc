@@ -25,7 +25,6 @@
 #include "http/curl_client.h"
 #include "llm/stream_sink.h"
 #include "sim_upstream/sim_server.h"
-#include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 
 namespace windrow {

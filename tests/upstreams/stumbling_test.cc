@@ -18,7 +18,6 @@
 #include "dispatch/testing/manual_waker.h"
 #include "dispatch/testing/raw_rows.h"
 #include "sim_upstream/simulated_upstream.h"
-#include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 #include "upstreams/simulated_network.h"
 

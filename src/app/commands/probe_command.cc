@@ -28,7 +28,6 @@
 #include "http/curl_client.h"
 #include "http/loop.h"
 #include "upstream/ask_upstream.h"
-#include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 
 namespace windrow::app {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "upstream/target.h"
+#include "upstream/upstream_backend.h"
 
 namespace windrow::app {
 namespace {

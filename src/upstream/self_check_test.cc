@@ -1,4 +1,4 @@
-#include "upstream/checked_backend.h"
+#include "upstream/self_check.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "upstream/self_check.h"
 
 namespace windrow::upstream {
 namespace {
