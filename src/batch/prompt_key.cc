@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::batch {
 

@@ -39,7 +39,7 @@ struct Row {
   size_t bytes = 0;  // length of its line: its cost in a queue
 
   // Equal for rows whose answers are the same (temperature 0, a seed, embeddings); absent where the
-  // answer is drawn at random. See llm/question.h.
+  // answer is drawn at random. See question_of in llm/body_reader.h.
   std::optional<Hash128> question;
 
   // Unknown fields of its body that were left out (RowRules::unknown_fields).

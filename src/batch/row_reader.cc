@@ -17,8 +17,8 @@
 #include "json/depth.h"
 #include "json/members.h"
 #include "json/parse.h"
-#include "llm/question.h"
-#include "llm/raw_request.h"
+#include "llm/body_reader.h"
+#include "llm/raw_body.h"
 #include "llm/request_json.h"
 
 namespace windrow::batch {

@@ -1,5 +1,5 @@
 // ResponseCache: answers of upstream servers, kept in a file from one run to the next. Only answers
-// that are the same each time belong here (llm/raw_request.h, repeat_key). docs/formats.md
+// that are the same each time belong here (llm/raw_body.h, repeat_key). docs/formats.md
 // describes the file.
 //
 // A cache may forget, but what it returns is what was answered: every record has two checksums. A

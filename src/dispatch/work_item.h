@@ -68,8 +68,8 @@ struct WorkItem {
 
 // The item of a request: what its prompt and its answers cost, about; which items it may share a
 // call with; which other items its answer is also for. `body_bytes`: of its JSON. `question`: what
-// is asked, where asking again brings the same answer (llm/question.h). Tenant, priority, deadline
-// and lane are the caller's to add. Any thread.
+// is asked, where asking again brings the same answer (llm::question_of). Tenant, priority,
+// deadline and lane are the caller's to add. Any thread.
 WorkItem request_item(const llm::Request& request, size_t body_bytes,
                       const std::optional<Hash128>& question = std::nullopt);
 

@@ -36,7 +36,7 @@ struct FleetModel {
   dispatch::Dispatcher* dispatcher = nullptr;  // lives as long as the fleet
   llm::EndpointSet endpoints;                  // what it can be asked
 
-  // Upstream servers have it: bodies are sent as clients wrote them (llm/raw_request.h), to these
+  // Upstream servers have it: bodies are sent as clients wrote them (llm/raw_body.h), to these
   // servers (WorkItem::upstreams).
   bool raw = false;
   uint64_t upstreams = 0;

@@ -12,6 +12,7 @@
 // there is no moment at which a cancellation could miss a call.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -49,7 +50,23 @@ struct BackendStats {
   uint64_t device_bytes_max = 0;
 
   // Adds the stats of another backend. Readings of the device are taken for the same device.
-  BackendStats& operator+=(const BackendStats& other);
+  BackendStats& operator+=(const BackendStats& other) {
+    prompt_tokens += other.prompt_tokens;
+    cached_tokens += other.cached_tokens;
+    generated_tokens += other.generated_tokens;
+    forced_tokens += other.forced_tokens;
+    steps += other.steps;
+    preemptions += other.preemptions;
+    recomputed_tokens += other.recomputed_tokens;
+    rows_running += other.rows_running;
+    rows_waiting += other.rows_waiting;
+    cells_used += other.cells_used;
+    cells_resting += other.cells_resting;
+    cells_max += other.cells_max;
+    device_bytes_used = std::max(device_bytes_used, other.device_bytes_used);
+    device_bytes_max = std::max(device_bytes_max, other.device_bytes_max);
+    return *this;
+  }
 };
 
 // What a backend computed for a request ahead of its turn (Backend::read_ahead). Each backend has
@@ -106,12 +123,20 @@ class Backend {
   // Does on the caller's thread what submit would do before it needs the model (templates, tokens),
   // for BackendCall::read_ahead. Null: nothing is done ahead. Useful where the request is queued
   // first and is submitted by a thread that should not be held up.
-  virtual std::shared_ptr<const ReadAhead> read_ahead(const Request& request);
+  virtual std::shared_ptr<const ReadAhead> read_ahead(const Request& /*request*/) {
+    return nullptr;
+  }
 
   // How many tokens the prompts of a request have, without answering it; a Failure as submit's.
   // Runs on the caller's thread and needs no model. A Failure for upstreams, which count
   // themselves.
-  virtual std::variant<int64_t, Failure> count_prompt(const Request& request);
+  virtual std::variant<int64_t, Failure> count_prompt(const Request& /*request*/) {
+    return Failure{.code = "unsupported_by_model",
+                   .message =
+                       "tokens are not counted here for this model: a server elsewhere has "
+                       "it; ask that server",
+                   .param = "model"};
+  }
 
   // Never blocks on the model. A request that can be refused at once (a prompt longer than the
   // context) is refused before submit returns.

@@ -8,8 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "llm/chat_json.h"
-
 namespace windrow::llm {
 
 namespace json = boost::json;

@@ -1,4 +1,4 @@
-#include "llm/chat_json.h"
+#include "llm/request_fields.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 #include "base/ensure.h"
 #include "json/members.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::llm {
 namespace {

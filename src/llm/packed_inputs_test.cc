@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "base/random.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::llm {
 namespace {

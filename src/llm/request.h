@@ -91,7 +91,7 @@ struct Request {
   Chat chat;                  // kChatCompletions
   std::vector<Input> inputs;  // kCompletions: prompts; kEmbeddings: texts; kRerank: documents
 
-  // For a server elsewhere: the body as JSON text, to be passed on (llm/raw_request.h, which says
+  // For a server elsewhere: the body as JSON text, to be passed on (llm/raw_body.h, which says
   // what of the rest is set then). Empty: the members say all.
   std::string raw;
   bool repeats = false;  // of a raw body: asked twice, it is answered alike

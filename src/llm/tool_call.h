@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace windrow::llm {
@@ -49,6 +50,14 @@ struct ToolCallPiece {
 };
 
 // Appends `more` to `pieces`, where a piece of the same call as the last one is joined to it.
-void join(std::vector<ToolCallPiece>& pieces, std::vector<ToolCallPiece> more);
+inline void join(std::vector<ToolCallPiece>& pieces, std::vector<ToolCallPiece> more) {
+  for (ToolCallPiece& piece : more) {
+    if (pieces.empty() || pieces.back().index != piece.index) {
+      pieces.push_back(std::move(piece));
+    } else {
+      pieces.back().arguments += piece.arguments;
+    }
+  }
+}
 
 }  // namespace windrow::llm

@@ -8,7 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::upstream {
 namespace {

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "base/ensure.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 #include "llm/request_json.h"
 #include "llm/stream_sink.h"
 #include "upstream/answer_format_check.h"

@@ -77,7 +77,7 @@ FailureKind kind_of(const llm::Failure& failure);
 // "unreached"
 std::string_view to_string(FailureKind kind);
 
-// Takes requests with a raw body (llm/raw_request.h). Failures are those of read_reply.h. Answers
+// Takes requests with a raw body (llm/raw_body.h). Failures are those of read_reply.h. Answers
 // come on the event loop of the client.
 class UpstreamBackend final : public llm::Backend {
  public:

@@ -17,9 +17,9 @@
 #include "json/members.h"
 #include "json/parse.h"
 #include "json/values.h"
+#include "llm/body_reader.h"
 #include "llm/field_values.h"
-#include "llm/question.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {

@@ -22,7 +22,7 @@ struct ServedModel {
   dispatch::Dispatcher* dispatcher = nullptr;  // outlives the registry's use
   llm::EndpointSet endpoints;                  // what the model can answer
 
-  // Upstreams have the model: bodies are sent to them as they were written (llm/raw_request.h).
+  // Upstreams have the model: bodies are sent to them as they were written (llm/raw_body.h).
   bool raw = false;
   uint64_t upstreams = 0;  // WorkItem::upstreams
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "llm/raw_answer.h"
+#include "llm/raw_body.h"
 
 namespace windrow::api {
 

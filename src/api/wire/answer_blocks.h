@@ -10,7 +10,7 @@
 //
 // A block is closed when the next one begins, the last one with the answer, because whether the
 // answer has the requested structure is known only then. Raw deltas of upstreams are parsed first
-// (llm/raw_answer.h). An upstream that mixes the tool calls of its stream makes the stream fail,
+// (llm/raw_body.h). An upstream that mixes the tool calls of its stream makes the stream fail,
 // because a closed call cannot be opened again.
 #pragma once
 

@@ -14,7 +14,7 @@
 
 #include "api/wire/messages_reply.h"
 #include "json/writer.h"
-#include "llm/logprobs_json.h"
+#include "llm/answer_json.h"
 
 namespace windrow::api {
 

@@ -13,7 +13,6 @@
 #include "json/depth.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/logprobs_json.h"
 
 namespace windrow::api {
 

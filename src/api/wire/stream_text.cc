@@ -15,7 +15,6 @@
 #include "json/members.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/logprobs_json.h"
 
 namespace windrow::api {
 

@@ -19,7 +19,7 @@
 
 #include "api/wire/answer_stream.h"
 #include "llm/answer.h"
-#include "llm/logprobs_json.h"
+#include "llm/answer_json.h"
 #include "llm/request.h"
 #include "llm/stream_sink.h"
 

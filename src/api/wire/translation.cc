@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/suggest.h"
-#include "llm/raw_answer.h"
+#include "llm/raw_body.h"
 #include "llm/request_fields.h"
 
 namespace windrow::api {

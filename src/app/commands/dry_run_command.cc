@@ -10,7 +10,7 @@
 #include "batch/row_reader.h"
 #include "fleet/job_models.h"
 #include "json/pretty.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::app {
 namespace {

@@ -13,7 +13,7 @@
 #include "batch/input.h"
 #include "batch/line_source.h"
 #include "batch/row_reader.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::app {
 namespace {

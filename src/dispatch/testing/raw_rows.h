@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "dispatch/work_item.h"
 #include "llm/packed_inputs.h"
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 
 namespace windrow::dispatch::testing {
 

@@ -1,4 +1,4 @@
-#include "llm/question.h"
+#include "llm/body_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <boost/json/value.hpp>
 #include <string>
 
-#include "llm/raw_request.h"
+#include "llm/raw_body.h"
 #include "llm/request_json.h"
 
 namespace windrow::llm {

@@ -1,15 +1,20 @@
-// Raw requests, for upstreams: the body is sent as it is written, so that unknown fields (a
-// vendor's own, images) survive. Pure; any thread.
+// Bodies of requests to upstreams, and of their replies, as they are on the wire. Pure; any thread.
 #pragma once
 
 #include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "llm/answer.h"
 #include "llm/request.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::llm {
+
+// --- raw requests: the body is sent as it is written, so that unknown fields (a vendor's own,
+// images) survive ---
 
 // Makes a raw request. `body` is the text of `members`. Adds fields of `defaults` that the body
 // lacks or has as null; removes `stream`. Sets only endpoint, model, raw and what policies use:
@@ -29,5 +34,22 @@ std::optional<std::string> repeat_key(const Request& request);
 // The text whose prefix requests may have in common, as far as it is known without a chat template:
 // tools, then messages; the prompt; the input. Points into the request or into `buffer`.
 std::string_view raw_prompt(const Request& request, std::string& buffer);
+
+// --- an upstream's reply, parsed for clients that get it in a dialect. Servers differ: reasoning
+// has two names, a content may be parts, a call may lack its id, a choice that calls tools may end
+// with "stop". The results here are normalised. ---
+
+// Parses a whole reply to a chat or a completion (Answer::raw). Nothing if it is not one.
+std::optional<Answer> read_raw_answer(std::string_view raw);
+
+// Parses a whole reply with embeddings as numbers, not base64, into the order of the inputs.
+// Nothing if it is not one.
+std::optional<Answer> read_raw_embeddings(std::string_view raw);
+
+// Parses one event of a stream (Delta::raw): a delta for each choice in it, possibly none.
+std::vector<Delta> read_raw_event(std::string_view raw);
+
+// Reads an object "usage"; missing members are 0.
+Usage read_usage(const boost::json::object& usage);
 
 }  // namespace windrow::llm
