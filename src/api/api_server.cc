@@ -9,13 +9,11 @@
 
 #include "api/calls/active_calls.h"
 #include "api/calls/admission.h"
-#include "api/calls/call_ids.h"
 #include "api/calls/live_requests.h"
 #include "api/keys/request_guard.h"
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
 #include "api/pages/request_log.h"
-#include "api/pages/response_pages.h"
 #include "api/storage/response_store.h"
 #include "api/wire/dialect.h"
 #include "api/wire/refusals.h"

@@ -14,7 +14,7 @@
 #include "api/calls/model_registry.h"
 #include "api/openapi/openapi.h"
 #include "api/pages/models_page.h"
-#include "api/pages/response_pages.h"
+#include "api/pages/pages.h"
 #include "api/storage/response_store.h"
 #include "api/wire/call_reply.h"
 #include "api/wire/error_reply.h"

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <new>
@@ -12,15 +14,37 @@
 
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
+#include "base/crypto.h"
+#include "base/hash.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
 namespace {
 
+constexpr size_t kIdSecretBytes = 32;
+
+Hash128 id_hash(uint64_t count, const std::string& secret) {
+  std::array<char, sizeof(count) + kIdSecretBytes> text{};
+  std::memcpy(text.data(), &count, sizeof(count));
+  std::memcpy(text.data() + sizeof(count), secret.data(), kIdSecretBytes);
+  return hash128({text.data(), text.size()});
+}
+
 // How often calls are polled for deadlines and quiet streams.
 constexpr Duration kTick = std::chrono::milliseconds(250);
 
 }  // namespace
+
+CallIds::CallIds() : secret_(secret_bytes(kIdSecretBytes)) {}
+
+std::string CallIds::next() {
+  const Hash128 hash = id_hash(++count_, secret_);
+  return to_hex(hash.high) + to_hex(hash.low);
+}
+
+uint64_t CallIds::chance() {
+  return id_hash(++count_, secret_).low;
+}
 
 ActiveCalls::ActiveCalls(const ActiveCallsServices& services, CallRules rules,
                          int32_t worker_threads)

@@ -11,10 +11,10 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "api/calls/admission.h"
 #include "api/calls/call.h"
-#include "api/calls/call_ids.h"
 #include "api/calls/call_reader.h"
 #include "api/calls/live_requests.h"
 #include "api/calls/model_registry.h"
@@ -31,6 +31,22 @@
 #include "llm/answer_room.h"
 
 namespace windrow::api {
+
+// Ids of calls that cannot be guessed from earlier ones, and random numbers for requests without a
+// seed. Any thread.
+class CallIds {
+ public:
+  CallIds();
+
+  // 32 hexadecimal digits; never the same twice.
+  std::string next();
+
+  uint64_t chance();
+
+ private:
+  const std::string secret_;
+  std::atomic<uint64_t> count_ = 0;
+};
 
 // A way to ask a model.
 struct CallRoute {

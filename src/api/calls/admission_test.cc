@@ -5,8 +5,6 @@
 #include <set>
 #include <string>
 
-#include "api/calls/call_ids.h"
-
 namespace windrow::api {
 namespace {
 
@@ -82,18 +80,5 @@ TEST(BodyMemoryBudget, BoundsBytesButLetsOneAlonePass) {
   EXPECT_EQ(admission.bytes(), 0U);
 }
 
-TEST(CallIds, NoTwoAreAlikeAndOthersStartElsewhere) {
-  CallIds ids;
-  CallIds others;
-  std::set<std::string> seen;
-  for (int i = 0; i < 10'000; ++i) {
-    EXPECT_TRUE(seen.insert(ids.next()).second);
-    EXPECT_TRUE(seen.insert(others.next()).second);
-  }
-  EXPECT_EQ(seen.begin()->size(), 32U);
-  EXPECT_NE(ids.chance(), others.chance());
-}
-
 }  // namespace
-
 }  // namespace windrow::api

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "api/calls/envelope.h"
-#include "api/pages/response_pages.h"
+#include "api/pages/pages.h"
 #include "api/storage/response_store.h"
 #include "api/testing/server_rig.h"
 #include "llm/request_json.h"

@@ -1,12 +1,15 @@
-// FileUpload: a file on its way from a client to the disk. The client is read no faster than the
-// disk writes: the next piece is asked for when the one before has been written, so an upload takes
-// little memory however large it is.
+// Files on their way between clients and the disk, piece by piece, so that a transfer takes little
+// memory however large the file is.
 //
-// FileForm: the multipart form around it, part by part:
-//   purpose, expires_after[anchor], expires_after[seconds], file; in any order
+// FileUpload: the client is read no faster than the disk writes: the next piece is asked for when
+// the one before has been written.
+//
+// FileDownload: the file is read no faster than the client takes it: the next piece is read when
+// the one before has been taken.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +18,15 @@
 #include "api/storage/storage_request.h"
 #include "async/executor.h"
 #include "batches/file_store.h"
+#include "http/headers.h"
 #include "http/multipart.h"
 #include "http/server.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
 
+// FileForm: the multipart form around an upload, part by part:
+//   purpose, expires_after[anchor], expires_after[seconds], file; in any order
 // Used by one thread at a time. `files` outlives it. A form that is not finished leaves nothing
 // behind.
 class FileForm final : public http::PartSink {
@@ -69,6 +75,56 @@ class FileUpload : public std::enable_shared_from_this<FileUpload> {
   http::RequestBody body_;
   http::MultipartReader reader_;
   FileForm form_;
+  async::Executor& workers_;
+};
+
+// --- the part of a file that the header Range asks for (RFC 9110, section 14); pure ---
+
+struct ByteRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;  // one behind the last
+
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+
+enum class RangeKind : uint8_t {
+  kWhole,  // none is asked for, or what is asked for is passed over: several at once, other units
+  kPart,
+  kNone,  // it begins behind the end: 416
+};
+
+struct WantedRange {
+  RangeKind kind = RangeKind::kWhole;
+  ByteRange range;
+
+  friend bool operator==(const WantedRange&, const WantedRange&) = default;
+};
+
+// "bytes=0-499", "bytes=500-", "bytes=-500" of so many.
+WantedRange wanted_range(const std::optional<std::string_view>& header, uint64_t size);
+
+// "bytes 0-499/1234"; for kNone "bytes */1234".
+std::string content_range(const WantedRange& wanted, uint64_t size);
+
+class FileDownload : public std::enable_shared_from_this<FileDownload> {
+ public:
+  // Opens the file that the request names and begins to send it; on a worker. Answers 404 or 416 if
+  // there is nothing to send. `files` and `workers` outlive the request.
+  static void start(const std::shared_ptr<StorageRequest>& request, batches::FileStore& files,
+                    async::Executor& workers);
+
+  // For start().
+  FileDownload(std::shared_ptr<StorageRequest> request, batches::FileContent content,
+               ByteRange range, async::Executor& workers);
+
+ private:
+  void send_head(int status, http::Headers headers);
+  void send_next();
+  void send_piece();
+
+  const std::shared_ptr<StorageRequest> request_;
+  batches::FileContent content_;
+  ByteRange left_;
   async::Executor& workers_;
 };
 
