@@ -23,14 +23,13 @@ using llm::Failure;
 using testing::events_in;
 using testing::get;
 using testing::kChat;
+using testing::kChatPath;
 using testing::kStream;
 using testing::post;
 using testing::read_reply;
 using testing::Reply;
 using testing::said;
 using testing::ServerRig;
-
-constexpr const char* kChatPath = "/v1/chat/completions";
 
 TEST(ApiServer, AnswersAChat) {
   ServerRig rig;

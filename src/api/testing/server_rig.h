@@ -102,6 +102,7 @@ class ServerRig {
   std::unique_ptr<ApiServer> server;
 };
 
+inline constexpr const char* kChatPath = "/v1/chat/completions";
 inline const std::string kChat = R"({"messages":[{"role":"user","content":"hi"}]})";
 inline const std::string kStream = R"({"messages":[{"role":"user","content":"hi"}],"stream":true})";
 
