@@ -1,4 +1,4 @@
-// Bodies that nobody should send: each is answered in JSON, and the server is well afterwards.
+// Random and damaged bodies: each is answered in JSON, and the server still works afterwards.
 #include <gtest/gtest.h>
 
 #include <array>

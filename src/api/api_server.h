@@ -93,7 +93,7 @@ class ApiServer {
   // thread but the loop's.
   void give_up();
 
-  // Accepts no more requests. Those in progress may finish within `grace`; the others are
+  // Accepts no more requests. Requests in progress may finish within `grace`, after which they are
   // cancelled. Blocks until none is left; any thread but the loop's.
   void stop(Duration grace);
 

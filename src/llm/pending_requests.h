@@ -61,7 +61,7 @@ class PendingRequests {
 
   // `cancelled`: how calls end whose tokens are stopped. `on_cancel`: for an owner that keeps count
   // of its calls: it is called in place of that, on the thread that stops a token, and takes the
-  // call out and ends it, unless somebody else took it.
+  // call out and ends it, unless another thread took it.
   explicit PendingRequests(Failure cancelled, std::function<void(PendingId)> on_cancel = {});
 
   // Ends what is left with `cancelled`, and waits until every Done called here has returned.

@@ -50,9 +50,9 @@ struct Chat {
   ToolChoice tool_choice;
   boost::json::object template_arguments;  // chat_template_kwargs
 
-  // Such as count where the template knows them; without effect where it does not, while an
-  // argument it does not know is refused. Those of the same name above win. A reasoning_effort is
-  // also a wish for enable_thinking: off with "none", else on.
+  // Arguments that have an effect only if the template knows them; an unknown one in
+  // `template_arguments` is refused. That map goes first where both have a name. A reasoning_effort
+  // is also a wish for enable_thinking: off with "none", else on.
   boost::json::object wishes;
 };
 

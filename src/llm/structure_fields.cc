@@ -91,8 +91,8 @@ Problem read_switch(std::string_view param, const json::value& value, std::strin
   return std::nullopt;
 }
 
-// The members of an object that asks for a structure. Whoever asks for one takes it out; what is
-// left is refused by name.
+// The members of an object that asks for a structure. A reader takes out the members it knows; what
+// is left is refused by name.
 class Members {
  public:
   Members(std::string_view name, const json::object& object) : name_(name), object_(object) {}

@@ -37,7 +37,7 @@ OllamaContext context_of(std::string_view show_body, int64_t loaded_tokens);
 // prompt where it has several. 0: nothing is certain.
 //
 // A token has one byte at least and no bound above, but over a long text the mean of no vocabulary
-// comes near 12 bytes: it is 3 to 6 for those in use, 8 for those whose tokens span words. What
+// comes near 12 bytes: it is 3 to 6 for vocabularies in use, 8 where tokens span words. What
 // makes it more are runs (spaces, rulers), so a byte counts only when none of the four before it is
 // the same. Texts alone count, images not.
 int64_t prompt_tokens_at_least(const llm::Request& request);

@@ -209,7 +209,7 @@ TEST_F(UpstreamWatchTest, AsksWhoHasComeAndWhoHasComeBack) {
   EXPECT_EQ(after(4).identity.kind, ServerKind::kVllm);
 }
 
-// Who could not be asked is what it was.
+// A server that could not be asked keeps its last reading.
 TEST_F(UpstreamWatchTest, AShortageOfFilesHereChangesNothing) {
   watch({server_.url("/v1")});
   EXPECT_TRUE(after(1).answers);
@@ -241,7 +241,7 @@ TEST_F(UpstreamWatchTest, ItsEndEndsTheQuestionsThatAreOut) {
 
 TEST_F(UpstreamWatchTest, ItMayEndAtAnyMoment) {
   for (int i = 0; i < 50; ++i) {
-    const size_t before = changes_.size();  // nobody watches
+    const size_t before = changes_.size();  // no watch runs here
     watch({server_.url("/v1")});
     if (i % 2 == 0) {
       EXPECT_TRUE(after(before + 1).answers);

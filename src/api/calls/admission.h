@@ -29,7 +29,7 @@ class CallGate {
 
   CallGate(const ModelRegistry& registry, Unreachable unreachable);
 
-  // Accepts no more calls. Those in progress may continue until `give_up_at`.
+  // Accepts no more calls. Calls in progress may continue until `give_up_at`.
   void close(TimePoint give_up_at) { give_up_at_ = give_up_at; }
 
   // True once `give_up_at` has passed.

@@ -85,7 +85,7 @@ Made make(Random& random) {
   std::vector<std::vector<llm::Delta>> of_choices(1 + random.below(2));
   for (size_t i = 0; i < of_choices.size(); ++i)
     make_choice(random, static_cast<int32_t>(i), made, of_choices[i]);
-  // Those of all choices come mixed, each choice's in their order.
+  // Deltas of different choices are mixed; the deltas of one choice keep their order.
   std::vector<size_t> told(of_choices.size());
   for (;;) {
     std::vector<size_t> left;

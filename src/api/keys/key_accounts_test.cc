@@ -116,7 +116,7 @@ TEST_F(KeyAccountsTest, RowsOfAKeyThatWasTakenBackWait) {
   EXPECT_GT(accounts_->take("carol", 100), Duration{}) << "limits that nobody knows";
   clock_.advance(std::chrono::hours(1));
   EXPECT_GT(accounts_->take("carol", 1), Duration{});
-  // A server to which nobody needs a key goes on with what a key made when one was needed.
+  // A server that no longer demands keys goes on with batches that a key made before.
   KeyAccounts open(clock_, nullptr);
   EXPECT_TRUE(open.knows("carol"));
   EXPECT_EQ(open.take("carol", 1'000'000), Duration{});

@@ -57,7 +57,7 @@ TEST(RateLimiter, RequestsComeBackOneByOne) {
   EXPECT_TRUE(allowance.enter(at(seconds(10))));
 }
 
-// What can wait takes nothing that somebody needs at once.
+// Batch work leaves half of the tokens to requests that cannot wait.
 TEST(RateLimiter, WhatCanWaitLeavesHalfToWhatCannot) {
   RateLimiter allowance({.tokens_per_minute = 600}, at({}));
   EXPECT_EQ(allowance.take_spare_tokens(at({}), 200), Duration{});

@@ -33,7 +33,7 @@ const json::object& document() {
   return made;
 }
 
-// What of JSON Schema the bodies use, written from the specification.
+// The part of JSON Schema that the bodies use, written from the specification.
 class Judge {
  public:
   static bool accepts(const json::value& schema, const json::value& value) {
@@ -196,7 +196,7 @@ TEST_P(BodySchema, AcceptsWhatTheParserDoesOfEachField) {
   for (const llm::FieldRule& rule : llm::field_rules()) {
     if (!rule.endpoints.contains(GetParam())) continue;
     ASSERT_TRUE(properties.contains(rule.name)) << rule.name;
-    // Of these the server says more than the table, and of that the next test.
+    // The server describes these fields further than the table; the next test compares that.
     if (rule.name == "stream" || rule.name == "stream_options" || rule.name == "service_tier") {
       continue;
     }

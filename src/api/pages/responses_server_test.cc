@@ -237,7 +237,7 @@ class ListLog {
   std::vector<int> statuses_;
 };
 
-// A worker that is busy holds up the list, and the list holds up nobody.
+// A busy worker delays the list, and the list delays no other request.
 class ResponsesServerWithOneWorker : public ResponsesServer {
  protected:
   explicit ResponsesServerWithOneWorker(

@@ -1,6 +1,6 @@
-// ChattyBackend: a thread that answers everything at once, as an engine would: in pieces where
-// somebody listens, now and then with a failure, and with kCancelled what nobody wants any more.
-// However it ends, it says what it cost: a token for each input and for each word.
+// ChattyBackend: a thread that answers each request at once, as an engine would: in deltas if it
+// has a stream sink, now and then with a failure, and with kCancelled if it is unwanted. Each
+// outcome has its usage: a token for each input and for each word.
 #pragma once
 
 #include <algorithm>

@@ -95,7 +95,7 @@ json::object listed_item(const json::object& given) {
   return item;
 }
 
-// Reads items. Those of an earlier answer - messages of the assistant, function_call, reasoning -
+// Reads items. Items of an earlier answer - messages of the assistant, function_call, reasoning -
 // may have unknown members, because clients add their own.
 class ItemsReader {
  public:

@@ -26,7 +26,7 @@ json::value messages_of(Dialect dialect, std::string_view body) {
   return made(dialect, body).chat.at("messages");
 }
 
-// "param: message" of what is refused, by whoever reads it.
+// "param: message" of the failure, of the translation or of the parser behind it.
 std::string refused(Dialect dialect, std::string_view body) {
   auto result = translate(dialect, json::parse(body).as_object());
   if (const auto* failure = std::get_if<llm::Failure>(&result)) {

@@ -1,5 +1,5 @@
 // The command line -> what is asked for. Knows the words, not what they do: values are checked by
-// resolve_settings, files by whoever opens them.
+// resolve_settings, files when they are opened.
 #pragma once
 
 #include <optional>

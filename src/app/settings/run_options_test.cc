@@ -87,7 +87,7 @@ TEST(RunOptions, ASwitchIsRecordedWhenItIsOn) {
 }
 
 // A context chosen for the machine follows the memory that is free; that must not stop a job from
-// being continued. One that somebody asked for is another matter.
+// being continued. A context that the user asked for is recorded instead.
 TEST(RunOptions, OnlyAContextThatWasAskedForIsRecordedAsANumber) {
   const Result<std::vector<batch::JobSetting>> list = job_settings({.ctx_tokens = 8192}, {});
   ASSERT_TRUE(list.has_value());
