@@ -8,7 +8,7 @@
 #include "app/settings/fleet_settings.h"
 #include "batch/job_runner.h"
 #include "batch/row_reader.h"
-#include "fleet/job_models.h"
+#include "fleet/local_job_fleet.h"
 #include "json/pretty.h"
 #include "llm/raw_body.h"
 

@@ -1,4 +1,4 @@
-#include "fleet/job_models.h"
+#include "fleet/local_job_fleet.h"
 
 #include <gtest/gtest.h>
 
