@@ -10,10 +10,6 @@
 
 #include "app/commands/command_line.h"
 #include "app/commands/commands.h"
-#include "app/commands/config_command.h"
-#include "app/commands/inspect_command.h"
-#include "app/commands/keys_command.h"
-#include "app/commands/retry_command.h"
 #include "app/process/open_files.h"
 #include "app/settings/environment.h"
 #include "base/uncaught.h"
@@ -47,9 +43,7 @@ int run(const std::vector<std::string>& arguments) {
           [&](const RetryCommand& retry) { return retry_command(retry, environment); },
           [&](const ServeCommand& serve) { return serve_command(serve, environment); },
           [](const StatusCommand& status) { return status_command(status); },
-          [&](const InspectCommand& inspect) {
-            return inspect_command(inspect.model, inspect.json, environment);
-          },
+          [&](const InspectCommand& inspect) { return inspect_command(inspect, environment); },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
           [](const KeysAddCommand& add) { return keys_add_command(add); },
           [](const KeysListCommand& list) { return keys_list_command(list); },

@@ -1,14 +1,17 @@
 // The flags of the commands that have few of them: `run` and `retry` beside their settings, and
-// `status`, `inspect`, `config show` and `keys`. In the order of the help.
+// `status`, `inspect`, `config show` and `keys`; and the texts of --help, made from all flags and
+// from the table of settings (help.cc).
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "app/commands/command_line.h"
 #include "app/commands/flag_table.h"
 
 namespace windrow::app {
 
+// In the order of the help.
 std::span<const Flag<RunCommand>> run_flags();
 std::span<const Flag<RetryCommand>> retry_flags();
 std::span<const Flag<StatusCommand>> status_flags();
@@ -16,5 +19,16 @@ std::span<const Flag<InspectCommand>> inspect_flags();
 std::span<const Flag<ConfigShowCommand>> config_show_flags();
 std::span<const Flag<KeysAddCommand>> keys_add_flags();
 std::span<const Flag<KeysListCommand>> keys_list_flags();
+
+std::string help_text();
+std::string run_help_text();
+std::string retry_help_text();
+std::string serve_help_text();
+std::string status_help_text();
+std::string inspect_help_text();
+std::string config_help_text();
+std::string keys_help_text();
+std::string probe_help_text();
+std::string sim_upstream_help_text();
 
 }  // namespace windrow::app

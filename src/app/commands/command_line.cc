@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "app/commands/command_flags.h"
-#include "app/commands/help.h"
 #include "base/suggest.h"
 
 namespace windrow::app {

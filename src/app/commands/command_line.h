@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "app/commands/keys_command.h"
 #include "app/commands/probe_options.h"
 #include "app/commands/sim_upstream_options.h"
 #include "app/settings/resolve_settings.h"
@@ -46,6 +45,18 @@ struct StatusCommand {
 
 struct InspectCommand {
   std::string model;
+  bool json = false;
+};
+
+struct KeysAddCommand {
+  std::string file;
+  std::string name;
+  std::string limits;  // as the file has them: "rpm=600 priority=batch"
+  bool json = false;
+};
+
+struct KeysListCommand {
+  std::string file;
   bool json = false;
 };
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "app/commands/help.h"
+#include "app/commands/command_flags.h"
 
 namespace windrow::app {
 namespace {

@@ -1,24 +1,83 @@
-// The commands of the program that need no header of their own. Each blocks until it has ended and
-// returns the exit code: 0 for success, 2 when the command, its input or its output is unusable, 3
-// when the model or its device is.
+// The commands of the program, and what they print where a test compares it. Each command blocks
+// until it has ended and returns the exit code: 0 for success, 2 when the command, its input or its
+// output is unusable, 3 when the model or its device is.
 #pragma once
 
+#include <boost/json/object.hpp>
+#include <string>
+#include <vector>
+
 #include "app/commands/command_line.h"
-#include "app/commands/probe_options.h"
-#include "app/commands/sim_upstream_options.h"
 #include "app/settings/environment.h"
 
+namespace windrow {
+class Clock;
+}
+
+namespace windrow::batch {
+class Input;
+struct JobOptions;
+}  // namespace windrow::batch
+
+namespace windrow::engine {
+struct Device;
+struct ModelFacts;
+}  // namespace windrow::engine
+
 namespace windrow::app {
+
+class Console;
+struct FleetChoice;
 
 // `windrow run`: a job from its start to its end. Also 1 when some rows failed, 4 when no more may
 // be spent, 130 when it was interrupted.
 int run_command(const RunCommand& command, const Environment& environment);
+
+// `windrow run --dry-run`, from the point at which the input is open: counts its rows and tokens
+// and prints an estimate of the time. Loads models and measures their speed; asks servers nothing,
+// and prints the cost where --prices has it.
+int dry_run_command(batch::Input& input, const batch::JobOptions& options,
+                    const FleetChoice& choice, const Settings& settings, const Clock& clock,
+                    Console& console);
+
+// `windrow retry RESULTS.errors.jsonl`: runs the failed rows of a job again. Finds the job and its
+// input; the rest is `windrow run` with only these rows. 0 also where no row failed.
+int retry_command(const RetryCommand& command, const Environment& environment);
 
 // `windrow serve`: a server, until a signal stops it. Also 130 when requests were cut off.
 int serve_command(const ServeCommand& command, const Environment& environment);
 
 // `windrow status`: prints how a job stands.
 int status_command(const StatusCommand& command);
+
+// `windrow inspect MODEL`: describes a model file, which of its features Windrow can use, and the
+// devices of this machine. Downloads a remote model first.
+int inspect_command(const InspectCommand& command, const Environment& environment);
+
+// The same facts as JSON for scripts and as a table for people.
+boost::json::object inspection_json(const std::string& path, const engine::ModelFacts& facts,
+                                    const std::vector<engine::Device>& devices);
+std::string inspection_text(const std::string& path, const engine::ModelFacts& facts,
+                            const std::vector<engine::Device>& devices);
+
+// `windrow config show`: prints every setting with its value and where that came from.
+int config_show_command(const ConfigShowCommand& command, const Environment& environment);
+
+// {"rows-max": {"value", "source"}, ...}; `set` has "sources" by field.
+boost::json::object settings_json(const ResolvedSettings& settings);
+std::string settings_text(const ResolvedSettings& settings);
+
+// Prints every setting there is, for the manual page and the shell completions.
+int config_flags_command();
+
+// `windrow keys add`: appends a line to the file of API keys and prints the key, which cannot be
+// read anywhere afterwards. A new file can be read by its owner alone; created by root it gets the
+// owner and group of its folder, and that group may read it where the owner is root, so that the
+// service can.
+int keys_add_command(const KeysAddCommand& command);
+
+// `windrow keys list`: prints names and limits. Keys are not in the file.
+int keys_list_command(const KeysListCommand& command);
 
 // `windrow probe`: measures how many requests in flight an upstream server is worth. Prints each
 // measurement as it is known and a table at the end. The first Ctrl-C ends it with what is known,

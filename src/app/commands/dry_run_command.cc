@@ -1,16 +1,21 @@
-#include "app/commands/dry_run_command.h"
+#include "app/commands/commands.h"
 
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "app/commands/select_fleet.h"
+#include "app/process/console.h"
 #include "app/settings/fleet_settings.h"
+#include "batch/input.h"
+#include "batch/job_options.h"
 #include "batch/job_runner.h"
 #include "batch/row_reader.h"
 #include "fleet/local_job_fleet.h"
 #include "json/pretty.h"
 #include "llm/raw_body.h"
+#include "report/dry_run.h"
 
 namespace windrow::app {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/commands/help.h"
+#include "app/commands/command_flags.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <array>
 #include <optional>
 
-#include "app/commands/command_flags.h"
 #include "app/commands/flag_table.h"
 #include "app/commands/probe_options.h"
 #include "app/commands/sim_upstream_options.h"

@@ -1,4 +1,4 @@
-#include "app/commands/inspect_command.h"
+#include "app/commands/commands.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
+#include "engine/llama/llama_library.h"
+#include "engine/llama/llama_model.h"
 #include "engine/sim/sim_options.h"
 #include "fleet/chat_template_choice.h"
 #include "store/posix_disk.h"
@@ -161,13 +163,13 @@ int inspect_simulated(const std::string& named, bool json) {
 
 }  // namespace
 
-int inspect_command(const std::string& named, bool json, const Environment& environment) {
-  if (engine::sim::is_sim(named)) return inspect_simulated(named, json);
+int inspect_command(const InspectCommand& command, const Environment& environment) {
+  if (engine::sim::is_sim(command.model)) return inspect_simulated(command.model, command.json);
   const Result<std::string> file = [&] {
     const SystemClock clock;
     store::PosixDisk disk;
     Console console({}, environment, clock);
-    return fetch_model(named, environment, clock, disk, console);
+    return fetch_model(command.model, environment, clock, disk, console);
   }();
   if (!file) {
     fmt::print(stderr, "windrow: {}\n", file.error().message);
@@ -192,7 +194,7 @@ int inspect_command(const std::string& named, bool json, const Environment& envi
   }
   const std::vector<engine::Device> devices = (*library)->devices();
   const engine::ModelFacts& facts = (*model)->facts();
-  if (json) {
+  if (command.json) {
     fmt::print("{}\n", boost::json::serialize(inspection_json(path, facts, devices)));
   } else {
     fmt::print("{}", inspection_text(path, facts, devices));

@@ -1,6 +1,9 @@
-#include "app/commands/inspect_command.h"
+#include "app/commands/commands.h"
 
 #include <gtest/gtest.h>
+
+#include "engine/llama/llama_library.h"
+#include "engine/llama/llama_model.h"
 
 namespace windrow::app {
 namespace {

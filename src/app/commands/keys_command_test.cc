@@ -1,4 +1,4 @@
-#include "app/commands/keys_command.h"
+#include "app/commands/commands.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -21,7 +21,6 @@
 #include "app/process/console.h"
 #include "app/process/open_files.h"
 #include "app/process/signals.h"
-#include "app/process/terminal.h"
 #include "app/settings/fleet_settings.h"
 #include "base/clock.h"
 #include "batch/job_runner.h"

@@ -1,4 +1,4 @@
-#include "app/commands/retry_command.h"
+#include "app/commands/commands.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands/commands.h"
+#include "app/process/console.h"
 #include "app/settings/resolve_settings.h"
 #include "base/clock.h"
-#include "base/format.h"
 #include "batch/job_paths.h"
 #include "batch/job_record.h"
+#include "batch/job_runner.h"
 #include "report/failure_counts.h"
 #include "store/posix_disk.h"
 
@@ -109,29 +109,6 @@ int retry_command(const RetryCommand& command, const Environment& environment) {
     run = *std::move(planned);
   }
   return run_command(*run, environment);
-}
-
-void report_retried_rows(const batch::JobStart& start, Console& console) {
-  if (start.retried == 0) return;
-  console.note(fmt::format("{} failed {} again", with_thousands(start.retried),
-                           start.retried == 1 ? "row runs" : "rows run"));
-}
-
-void report_missing_rows(const batch::JobReport& report, const std::string& input,
-                         const batch::JobPaths& paths, Console& console) {
-  if (report.rows_gone == 0) return;
-  std::string named;
-  for (const batch::GoneRow& row : report.gone) {
-    named += row.custom_id.empty()
-                 ? fmt::format("\n  line {}", row.line)
-                 : fmt::format("\n  custom_id \"{}\" (was line {})", row.custom_id, row.line);
-  }
-  const auto more = report.rows_gone - static_cast<int64_t>(report.gone.size());
-  if (more > 0) named += fmt::format("\n  and {} more", with_thousands(more));
-  console.warn(fmt::format(
-      "{} failed {} not in {} any more and did not run; {} in {}:{}",
-      with_thousands(report.rows_gone), report.rows_gone == 1 ? "row is" : "rows are", input,
-      report.rows_gone == 1 ? "its line stays" : "their lines stay", paths.errors, named));
 }
 
 }  // namespace windrow::app

@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "app/commands/command_context.h"
-#include "app/commands/dry_run_command.h"
 #include "app/commands/fetch_models.h"
-#include "app/commands/retry_command.h"
 #include "app/commands/run_summary.h"
 #include "app/commands/select_fleet.h"
 #include "app/process/console.h"
@@ -42,6 +40,12 @@ constexpr int kExitBudgetSpent = 4;
 constexpr int kExitUnusable = 2;
 
 // --- the start ---
+
+void report_retried_rows(const batch::JobStart& start, Console& console) {
+  if (start.retried == 0) return;
+  console.note(fmt::format("{} failed {} again", with_thousands(start.retried),
+                           start.retried == 1 ? "row runs" : "rows run"));
+}
 
 void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, Console& console) {
   if (!start.moved.empty()) {
@@ -155,6 +159,24 @@ void write_reports(store::Disk& disk, report::Summary& summary,
   }
   const Result<void> written = report::write_summary(disk, summary);
   if (!written) console.warn(fmt::format("there is no summary: {}", written.error().message));
+}
+
+// Rows to retry that are not in the input any more.
+void report_missing_rows(const batch::JobReport& report, const std::string& input,
+                         const batch::JobPaths& paths, Console& console) {
+  if (report.rows_gone == 0) return;
+  std::string named;
+  for (const batch::GoneRow& row : report.gone) {
+    named += row.custom_id.empty()
+                 ? fmt::format("\n  line {}", row.line)
+                 : fmt::format("\n  custom_id \"{}\" (was line {})", row.custom_id, row.line);
+  }
+  const auto more = report.rows_gone - static_cast<int64_t>(report.gone.size());
+  if (more > 0) named += fmt::format("\n  and {} more", with_thousands(more));
+  console.warn(fmt::format(
+      "{} failed {} not in {} any more and did not run; {} in {}:{}",
+      with_thousands(report.rows_gone), report.rows_gone == 1 ? "row is" : "rows are", input,
+      report.rows_gone == 1 ? "its line stays" : "their lines stay", paths.errors, named));
 }
 
 // A field that was ignored may be a mistake, so each is named.

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "app/process/terminal.h"
+#include "app/process/console.h"
 #include "app/settings/price_settings.h"
 #include "batch/job_paths.h"
 #include "report/job_status.h"

@@ -164,6 +164,10 @@ struct SettingRow {
 // In the order of the help.
 std::span<const SettingRow> setting_rows();
 
+// Parts of it that have a file of their own: models and upstream servers; a server.
+std::span<const SettingRow> settings_of_models();
+std::span<const SettingRow> settings_of_server();
+
 // nullptr when there is none.
 const SettingRow* find_setting(std::string_view name);
 

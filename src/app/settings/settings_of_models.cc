@@ -2,7 +2,7 @@
 #include <array>
 #include <limits>
 
-#include "app/settings/settings_table.h"
+#include "app/settings/settings.h"
 
 namespace windrow::app {
 namespace {

@@ -1,7 +1,7 @@
 // The rows of the table about `windrow serve` itself: port, keys, limits, files.
 #include <array>
 
-#include "app/settings/settings_table.h"
+#include "app/settings/settings.h"
 
 namespace windrow::app {
 namespace {

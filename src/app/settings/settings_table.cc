@@ -1,4 +1,4 @@
-#include "app/settings/settings_table.h"
+#include "app/settings/settings.h"
 
 #include <array>
 #include <limits>
