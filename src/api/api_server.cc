@@ -98,7 +98,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& regis
               .log = options_.log}),
       admission_(options_.bytes_inside_max),
       answer_room_(std::make_shared<llm::AnswerRoom>(options_.answer_bytes_max)),
-      gate_(registry, options_.nobody_answers),
+      gate_(registry, options_.are_unreachable),
       responses_(options_.kept_bytes_max),
       calls_({.loop = loop,
               .clock = clock,

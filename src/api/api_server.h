@@ -67,7 +67,7 @@ struct ApiOptions {
   // True if none of these upstreams (ServedModel::upstreams; 0: all) is reachable. Asked for each
   // call and a few times a second, on any thread. While it is true, new and queued calls fail with
   // 503; calls in flight may still finish. Empty: upstreams are always reachable.
-  std::function<bool(uint64_t upstreams)> nobody_answers;
+  std::function<bool(uint64_t upstreams)> are_unreachable;
 };
 
 class ApiServer {

@@ -132,10 +132,10 @@ TEST(ApiServer, TeisOwnRerankIsAnArray) {
 }
 
 // Of two models the servers of one are away.
-TEST(ApiServer, AModelThatNobodyReachesIsRefusedAloneAndRunningAnswersEnd) {
+TEST(ApiServer, AModelWithoutReachableUpstreamIsRefusedAndRunningAnswersEnd) {
   std::atomic<bool> away = false;
   ApiOptions options;
-  options.nobody_answers = [&](uint64_t upstreams) { return away && upstreams == 1; };
+  options.are_unreachable = [&](uint64_t upstreams) { return away && upstreams == 1; };
   ServerRig rig(std::move(options), {.in_flight_max = 1, .waiting_max = 10});
   const auto add = [&](const char* name, uint64_t upstreams) {
     rig.registry.add({.name = name,
@@ -333,7 +333,7 @@ TEST(ApiServer, BodiesAreBoundedInBytes) {
   EXPECT_EQ(read_reply(first).status, 200);
 }
 
-TEST(ApiServer, AClientWhoLeavesCancelsItsRequest) {
+TEST(ApiServer, AClientThatDisconnectsCancelsItsRequest) {
   ServerRig rig;
   rig.load();
   RawClient client(rig.server->port());
@@ -366,7 +366,7 @@ TEST(ApiServer, StopFinishesWhatIsInside) {
   stopped.get();
 }
 
-TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
+TEST(ApiServer, StopWithoutGraceAnswersCallsInProgressWith503) {
   ServerRig rig;
   rig.load();
   RawClient whole(rig.server->port());
@@ -391,7 +391,7 @@ TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
 }
 
 // An engine asks it as long as it likes, also while the server is taken down.
-TEST(ApiServer, WhoAsksWhatArrivesMayAskAtAnyTime) {
+TEST(ApiServer, ArrivingMayBeReadAtAnyTime) {
   ServerRig rig;
   rig.load();
   std::atomic<bool> stopped = false;
@@ -407,9 +407,9 @@ TEST(ApiServer, WhoAsksWhatArrivesMayAskAtAnyTime) {
   EXPECT_EQ(asking.get(), 0);
 }
 
-TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
-  std::atomic<bool> nobody = false;
-  ServerRig rig({.nobody_answers = [&](uint64_t) { return nobody.load(); }},
+TEST(ApiServer, WhileNoUpstreamIsReachableNoCallWaits) {
+  std::atomic<bool> unreachable = false;
+  ServerRig rig({.are_unreachable = [&](uint64_t) { return unreachable.load(); }},
                 {.in_flight_max = 1, .waiting_max = 1});
   rig.load();
   RawClient running(rig.server->port());
@@ -418,7 +418,7 @@ TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
   RawClient waiting(rig.server->port());
   waiting.send(post(kChatPath, kChat));
   windrow::testing::eventually([&] { return rig.dispatcher.in_flight(); }, ::testing::Ge(2));
-  nobody = true;
+  unreachable = true;
   const Reply given_up = read_reply(waiting);
   EXPECT_EQ(given_up.status, 503);
   EXPECT_EQ(given_up.error().at("code"), "upstream_unreachable");
@@ -429,7 +429,7 @@ TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
   EXPECT_EQ(rig.ask(get("/ready")).status, 503);
   EXPECT_EQ(rig.ask(get("/health")).status, 200);
   EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "upstream_unreachable");
-  nobody = false;
+  unreachable = false;
   windrow::testing::eventually([&] { return rig.ask(get("/ready")).status; }, 200);
 }
 

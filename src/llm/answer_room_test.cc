@@ -69,7 +69,7 @@ TEST(AnswerRoom, ManyThreadsLoseNothingOfIt) {
   EXPECT_EQ(room->bytes(), 0U);
 }
 
-TEST(AnswerRoom, WhoHasNoRoomIsToldWhatToDo) {
+TEST(AnswerRoom, TheFailureWithoutRoomSaysWhatToDo) {
   const Failure failure = no_room_for_answer();
   EXPECT_EQ(failure.status, 503);
   EXPECT_TRUE(failure.retry_after_ms);

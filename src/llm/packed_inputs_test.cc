@@ -101,7 +101,7 @@ TEST(PackedInputs, EachGetsItsOwnByIndexAndItsShare) {
   EXPECT_EQ(std::get<Answer>(own[2]).usage.prompt_tokens, 0);
 }
 
-TEST(PackedInputs, AReplyThatDoesNotMatchIsNobodys) {
+TEST(PackedInputs, AReplyThatDoesNotMatchFailsAllInputs) {
   const std::vector<int64_t> sizes = {1, 1};
   for (const std::string_view data : {
            R"([{"index":0,"embedding":[1]}])",

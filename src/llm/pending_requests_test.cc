@@ -99,7 +99,7 @@ TEST_F(PendingRequestsTest, AllAreTakenInTheirOrder) {
   EXPECT_EQ(ends_.size(), 3U);
 }
 
-TEST_F(PendingRequestsTest, ThoseThatHaveWaitedTooLongAreFoundByTheirLimits) {
+TEST_F(PendingRequestsTest, CallsThatHaveWaitedTooLongAreFoundByTheirLimits) {
   const auto until = [this](int at) {
     auto wait = std::make_shared<LoadWait>();
     wait->until = TimePoint(seconds(at));

@@ -273,7 +273,7 @@ TEST_F(MemoryPollTest, KeepsWhatIsNowAndTheMost) {
   EXPECT_EQ(poll.reading().most, (MemoryReading{.device_bytes = 7, .cache_used = 0.75}));
 }
 
-TEST_F(MemoryPollTest, WhoTellsNothingIsLeftAlone) {
+TEST_F(MemoryPollTest, AServerWithoutReadingsIsNotAskedAgain) {
   for (const auto& [status, body] :
        std::vector<std::pair<int32_t, std::string>>{{404, "not found"},
                                                     {501, ""},

@@ -137,7 +137,7 @@ TEST_F(OllamaBackendTest, AContextThatGrewEndsTheChecks) {
   EXPECT_EQ(end_of(submit(row(13'000))), "answered");
 }
 
-TEST_F(OllamaBackendTest, WhoWaitsForTheContextCanBeCancelled) {
+TEST_F(OllamaBackendTest, ACallThatWaitsForTheContextCanBeCancelled) {
   stalls_ = true;
   std::stop_source withdrawn;
   std::future<llm::Outcome> waiting = submit(row(), withdrawn.get_token());

@@ -241,7 +241,7 @@ TEST_F(UpstreamBackendTest, AStructureThatALimitCutOffIsTruncated) {
   EXPECT_EQ(std::get<llm::Answer>(outcome).raw, reply_.body);
 }
 
-TEST_F(UpstreamBackendTest, ANameThatItDoesNotHaveIsAnsweredWithThoseItHas) {
+TEST_F(UpstreamBackendTest, AnUnknownModelIsAnsweredWithTheModelsItHas) {
   UpstreamOptions options;
   options.models = "it has llama3, qwen3";
   open(std::move(options));

@@ -209,7 +209,7 @@ TEST_F(UpstreamStreams, WhatIsNoStreamIsAnAnswerOrAFailureAsEver) {
   EXPECT_THAT(ear_->events, IsEmpty());
 }
 
-TEST_F(UpstreamStreams, AStreamThatBreaksIsAFailureThatNobodyRetries) {
+TEST_F(UpstreamStreams, AStreamThatBreaksIsAFailureThatIsNotRetried) {
   reply_ = stream_of("data: {\"choices\":[]}\n\n" + std::string(1000, ':'));
   reply_.bytes_max = 300;
   reply_.end = TestReply::End::kReset;

@@ -23,12 +23,12 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(WatchTimes, WhoAnswersIsAskedOnceAPeriod) {
+TEST(WatchTimes, AServerThatAnswersIsAskedOnceAPeriod) {
   Random random(1);
   EXPECT_EQ(until_next_question({.period = seconds(60)}, 0, random), seconds(60));
 }
 
-TEST(WatchTimes, WhoDoesNotIsAskedLessAndLessOftenUpToThePeriod) {
+TEST(WatchTimes, AServerThatDoesNotIsAskedLessAndLessOftenUpToThePeriod) {
   Random random(2);
   const WatchTimes times{.period = seconds(60), .retry_min = seconds(1)};
   for (const int64_t failures : {1, 2, 3, 6, 7, 8, 1000}) {
@@ -141,10 +141,10 @@ class UpstreamWatchTest : public ::testing::Test {
   std::unique_ptr<UpstreamWatch> watch_;
 };
 
-TEST_F(UpstreamWatchTest, TellsWhoHasWhat) {
-  const http::Url nobody{
+TEST_F(UpstreamWatchTest, TellsWhichServersHaveAModel) {
+  const http::Url closed{
       .tls = false, .host = "127.0.0.1", .port = http::testing::closed_port(), .target = "/v1"};
-  watch({server_.url("/v1"), nobody}, {.period = hours(1), .retry_min = hours(1)});
+  watch({server_.url("/v1"), closed}, {.period = hours(1), .retry_min = hours(1)});
   after(2);
   EXPECT_TRUE(watch_->reading(0).answers);
   EXPECT_THAT(*watch_->models_of(0), ElementsAre("a", "b"));
@@ -186,7 +186,7 @@ TEST_F(UpstreamWatchTest, TellsNothingWhereNothingChanges) {
   EXPECT_EQ(changes_.size(), 1U);
 }
 
-TEST_F(UpstreamWatchTest, AsksWhoHasComeAndWhoHasComeBack) {
+TEST_F(UpstreamWatchTest, IdentifiesServersThatCameAndCameBack) {
   answer({.status = 401, .body = "{}"});
   version_ = {.body = R"({"version":"0.12.3"})"};
   watch({server_.url("/v1")});

@@ -33,7 +33,7 @@ TEST(CallGate, OpensWhenModelsAreThereAndClosesOnce) {
   EXPECT_TRUE(gate.is_over(at(10)));
 }
 
-TEST(CallGate, RefusesWhatNobodyAnswers) {
+TEST(CallGate, RefusesModelsWithoutReachableUpstream) {
   std::set<uint64_t> away;
   ModelRegistry registry;
   CallGate gate(registry, [&](uint64_t upstreams) { return away.contains(upstreams); });

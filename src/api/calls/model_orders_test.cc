@@ -127,7 +127,7 @@ TEST_F(AwaitedLoadTest, AFailureSaysWhyAndAnOldOneIsNone) {
   EXPECT_EQ(look(), "model_unavailable: the model m cannot be loaded: no such file");
 }
 
-TEST_F(AwaitedLoadTest, OneThatNobodyLoadsAnyMoreIsNotWaitedFor) {
+TEST_F(AwaitedLoadTest, EndsIfTheLoadWasWithdrawn) {
   order();
   now().wanted = false;
   EXPECT_EQ(
@@ -138,7 +138,7 @@ TEST_F(AwaitedLoadTest, OneThatNobodyLoadsAnyMoreIsNotWaitedFor) {
       "the operator to raise --memory or to name fewer models with --keep-loaded");
 }
 
-TEST_F(AwaitedLoadTest, NobodyWaitsLongerThanTheServerLetsThem) {
+TEST_F(AwaitedLoadTest, EndsAtTheServersTimeLimit) {
   order(TimePoint(seconds(120)));
   EXPECT_EQ(look(119), "waits");
   EXPECT_EQ(

@@ -73,7 +73,7 @@ std::string chat(std::string_view text) {
   return fmt::format(R"({{"messages":[{{"role":"user","content":"{}"}}],"max_tokens":9}})", text);
 }
 
-TEST_F(KeysServer, WhoFloodsIsNotInTheWayOfTheOthers) {
+TEST_F(KeysServer, AFloodOfOneKeyDoesNotDelayOtherKeys) {
   open();
   std::vector<std::unique_ptr<RawClient>> clients;
   clients.reserve(8);

@@ -91,7 +91,7 @@ TEST(KeyRing, MistakesHaveTheirLineAndRepeatNothingSecret) {
               AllOf(StartsWith("keys:3: "), HasSubstr("key of line 1")));
 }
 
-TEST(KeyRing, AFileWithoutKeysAdmitsNobody) {
+TEST(KeyRing, AFileWithoutKeysAdmitsNoRequest) {
   for (const std::string_view text : {"", "\n\n", "# alice sha256:...\n", " \t\r\n"}) {
     const KeyRing ring = ring_of(text);
     EXPECT_TRUE(ring.demands_keys()) << text;

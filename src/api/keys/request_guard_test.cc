@@ -300,7 +300,7 @@ TEST_F(FrontTest, ManyThreadsEndTheirRequests) {
   EXPECT_EQ(headers.get("x-ratelimit-remaining-tokens"), "1000000000");
 }
 
-TEST_F(FrontTest, WhoLeavesInTheMiddleHasUsedWhatWasTaken) {
+TEST_F(FrontTest, ARequestWhoseClientLeavesHasUsedWhatWasTaken) {
   demand(line_of("alice", "wr-alice", "tpm=1000"));
   make();
   const auto remaining = [&] {
@@ -324,7 +324,7 @@ TEST_F(FrontTest, WhoLeavesInTheMiddleHasUsedWhatWasTaken) {
   EXPECT_EQ(remaining(), "700");
 }
 
-TEST_F(FrontTest, WhatNobodyTakesIsLoggedAndCounted) {
+TEST_F(FrontTest, RequestsWithoutARouteAreLoggedAndCounted) {
   GuardOptions options;
   options.cors = *CorsPolicy::make({"https://a.example"});
   make(options);

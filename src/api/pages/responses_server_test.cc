@@ -294,7 +294,7 @@ TEST_F(ResponsesServerWithOneWorker, ListsItemsOutsideOfTheLoopAndItsStopWaitsFo
   EXPECT_THAT(listed_->statuses(), ElementsAre(200));
 }
 
-TEST_F(ResponsesServerWithOneWorker, RefusesListsAboveThoseThatMayWait) {
+TEST_F(ResponsesServerWithOneWorker, RefusesListsAboveTheNumberThatMayWait) {
   occupy();
   std::list<RawClient> listers;
   for (int i = 0; i <= ActiveCalls::kPagesMax; ++i)

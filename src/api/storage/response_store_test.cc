@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(StoredItems, ThoseWithoutAnIdGetOneOfTheirKindAndPlace) {
+TEST(StoredItems, ItemsWithoutAnIdGetOneByTheirKindAndPlace) {
   const StoredItems stored = stored_items("resp_5c0e", json::parse(R"([
       {"type":"message","role":"user","content":"a"},
       {"type":"function_call","id":"fc_mine","call_id":"c","name":"f","arguments":"{}"},
@@ -200,7 +200,7 @@ TEST(ResponseStore, WhatIsLargerThanTheStoreIsNotKeptAndEvictsNothing) {
 }
 
 // Clients put members of their own into items that they send back; these are kept as they came.
-TEST(ResponseStore, MembersThatNobodyReadsCountLikeAllOthers) {
+TEST(ResponseStore, UnreadMembersCountLikeAllOthers) {
   const auto bytes_with = [](const std::string& own) {
     ResponseStore store(kPlenty);
     StoredResponse one = response("1");

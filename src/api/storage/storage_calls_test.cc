@@ -211,7 +211,7 @@ TEST(StorageCalls, AFormComesInAnyPieces) {
   }
 }
 
-TEST(StorageCalls, OneWhoLeavesInTheMiddleLeavesNothing) {
+TEST(StorageCalls, AnUploadWhoseClientLeavesLeavesNothing) {
   const Kept kept;
   ServerRig rig(kept.options());
   const std::string form = file_form(std::string(1'000'000, 'x'));
@@ -246,7 +246,7 @@ TEST(StorageCalls, AFullDiskInTheMiddleIsSaidAndLeavesNothing) {
 }
 
 // Refused before a byte of them has come.
-TEST(StorageCalls, FilesNobodyWantsNeedNotCome) {
+TEST(StorageCalls, AFileThatIsRefusedIsNotUploaded) {
   const Kept kept({.file_bytes_max = 4 << 20, .total_bytes_max = 8 << 20});
   ApiOptions options = kept.options();
   Sha256 hash;

@@ -282,7 +282,7 @@ TEST(MessagesBody, WhatIsWrongIsSaidInItsOwnWords) {
             "container: container is not supported, so remove it: nothing is run here");
 }
 
-TEST(MessagesBody, WhoseTokensAreCountedNeedNotSayHowLongItsAnswerMayBe) {
+TEST(MessagesBody, CountingTokensNeedsNoMaxTokens) {
   const auto result =
       translate(Dialect::kMessages,
                 json::parse(R"({"messages":[{"role":"user","content":"a"}]})").as_object(),

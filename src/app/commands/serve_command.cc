@@ -210,7 +210,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   api.storage = storage->calls();
   api.storage.transfers_max = limits.transfers_max;
   api.read_storage = [&storage] { return storage->reading(); };
-  api.nobody_answers = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
+  api.are_unreachable = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));

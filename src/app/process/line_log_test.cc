@@ -36,7 +36,7 @@ class LineLogTest : public ::testing::Test {
   std::function<void(const std::string&)> warn_ = [this](const std::string&) { ++warnings_; };
 };
 
-TEST_F(LineLogTest, LinesOfManyThreadsStayWholeAndNobodyElseReadsThem) {
+TEST_F(LineLogTest, LinesOfManyThreadsStayWholeAndOnlyTheOwnerReadsThem) {
   auto log = LineLog::open(path("log"), warn_);
   ASSERT_TRUE(log.has_value()) << log.error().message;
   {
@@ -95,7 +95,7 @@ TEST_F(LineLogTest, ALastLineThatACrashLeftTornDoesNotSpoilTheNext) {
   EXPECT_EQ(lines_of("log"), (std::vector<std::string>{"tor", "four"}));
 }
 
-TEST_F(LineLogTest, AReaderWhoStopsReadingHoldsNobodyUp) {
+TEST_F(LineLogTest, AReaderThatStopsReadingDelaysNoWriter) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);

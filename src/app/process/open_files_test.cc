@@ -98,7 +98,7 @@ TEST(ClientLimits, KeepsSomeForFilesThatComeAndGo) {
   EXPECT_EQ(client_limits(200, 8192, false, true).connections_max, 102U);
 }
 
-TEST(ClientLimits, LeavesSomeToTheProcessAndSomebodyCanAlwaysAsk) {
+TEST(ClientLimits, LeavesFilesToTheProcessAndAtLeastOneToClients) {
   for (uint64_t files = 0; files < 10'000; ++files) {
     for (const bool elsewhere : {false, true}) {
       const bool keeps_files = files % 2 == 0;

@@ -59,7 +59,7 @@ TEST(ServiceManager, SaysWhatTheServiceIsAt) {
   EXPECT_EQ(systemd.next(), "RELOADING=1\nMONOTONIC_USEC=2000\nSTATUS=\n");
 }
 
-TEST(ServiceManager, NobodyWhoListensIsNoFailure) {
+TEST(ServiceManager, AMissingServiceManagerIsNoFailure) {
   for (const std::string& name : {std::string(), std::string("@nobody-there"),
                                   std::string("relative"), std::string(200, '/')}) {
     ServiceManager service({{"NOTIFY_SOCKET", name}});

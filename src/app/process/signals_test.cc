@@ -147,7 +147,7 @@ TEST(StopRelay, RemembersWhatWasAskedBeforeAnybodyHeard) {
   EXPECT_EQ(calls.stop, 1);
 }
 
-TEST(StopRelay, CallsNobodyAfterTheEnd) {
+TEST(StopRelay, CallsNothingAfterTheEnd) {
   StopRelay relay;
   Calls calls;
   {

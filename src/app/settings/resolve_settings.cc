@@ -198,8 +198,9 @@ size_t strength(const std::string& source, std::span<const ConfigFile> files) {
   return static_cast<size_t>(files.end() - file);
 }
 
-// One kind of those answers the rows.
-Result<void> choose_who_answers(std::span<const ConfigFile> files, ResolvedSettings& resolved) {
+// Rows are answered by local models or by upstream servers, not by both.
+Result<void> choose_models_or_upstreams(std::span<const ConfigFile> files,
+                                        ResolvedSettings& resolved) {
   Settings& values = resolved.values;
   if (values.models.empty() || values.upstreams.empty()) return {};
   const size_t models = strength(resolved.sources["model"], files);
@@ -321,7 +322,7 @@ Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
   if (!with_variables) return with_variables.error();
   const Result<void> with_flags = add_flags(flags, resolved);
   if (!with_flags) return with_flags.error();
-  const Result<void> chosen = choose_who_answers(files, resolved);
+  const Result<void> chosen = choose_models_or_upstreams(files, resolved);
   if (!chosen) return chosen.error();
   warn_of_near_variables(environment, resolved);
   return resolved;

@@ -229,7 +229,7 @@ TEST(ResolveSettings, WhatASettingDoesNotTakeIsRefusedWithItsPlace) {
 
 // --- models here, or servers elsewhere ---
 
-TEST(WhoAnswers, TheStrongerPlaceCounts) {
+TEST(ModelsOrUpstreams, TheStrongerPlaceCounts) {
   const auto by_flag =
       resolve({.flags = {{"upstream", "http://a"}}, .working_folder = "model = \"m.gguf\""});
   ASSERT_TRUE(by_flag.has_value());
@@ -248,7 +248,7 @@ TEST(WhoAnswers, TheStrongerPlaceCounts) {
   EXPECT_TRUE(by_variable->values.upstreams.empty());
 }
 
-TEST(WhoAnswers, BothFromOnePlaceIsRefused) {
+TEST(ModelsOrUpstreams, BothFromOnePlaceIsRefused) {
   const auto both = resolve({.flags = {{"upstream", "http://a"}, {"model", "m.gguf"}}});
   ASSERT_FALSE(both.has_value());
   EXPECT_EQ(both.error().message,
@@ -257,7 +257,7 @@ TEST(WhoAnswers, BothFromOnePlaceIsRefused) {
             "server)");
 }
 
-TEST(WhoAnswers, ServersOfAFileAreMeantUnlessOthersAreNamed) {
+TEST(ModelsOrUpstreams, ServersOfAFileAreMeantUnlessOthersAreNamed) {
   const std::string file = "[[upstreams]]\nurl = \"http://a\"\n[[upstreams]]\nurl = \"http://b\"";
   const auto all = resolve({.working_folder = file});
   ASSERT_TRUE(all.has_value());
