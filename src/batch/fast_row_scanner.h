@@ -9,7 +9,6 @@
 
 #include "base/hash.h"
 #include "batch/line_source.h"
-#include "batch/resume.h"
 #include "batch/row_index.h"
 
 namespace windrow::batch {

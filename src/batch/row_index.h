@@ -1,5 +1,6 @@
-// RowIndex: the status of every row, in 16 bytes each (row_table.h). It is filled from the logs,
-// the results first, and then asked about the lines of the input; resume.h makes the decisions.
+// RowIndex: the status of every row, in 16 bytes each (row_table.h), and the decision what to do
+// with a line of the input. The index is filled from the logs, the results first, and is then asked
+// about the lines of the input.
 //
 // It stores 80 bits of a row's identity and 28 of its fingerprint, and no text. A row is skipped
 // only where all 108 bits agree: the probability that one row among 10 million is taken for another
@@ -14,11 +15,50 @@
 #include <optional>
 
 #include "base/hash.h"
-#include "batch/resume.h"
 #include "batch/row.h"
 #include "batch/row_table.h"
 
 namespace windrow::batch {
+
+// What the logs and this run know of a row.
+struct RowStatus {
+  bool finished = false;   // a log has a line of it
+  bool succeeded = false;  // that line is in the results
+  bool retried = false;    // it failed before and runs again; then it is not finished
+  bool seen = false;       // an earlier line of this pass over the input has the same custom_id
+  bool same = false;       // its fingerprint is the one in the log
+};
+
+// What the logs and this run know of a line of the input, whatever it contains.
+struct LineStatus {
+  bool reported = false;  // the errors log has this very line, as a duplicate or as malformed
+  bool retried = false;   // the errors log had a line of its number, and it is read again
+};
+
+// Which rows without a result run.
+enum class Wanted : uint8_t {
+  kAll,
+  kRetried,  // only those that failed before
+};
+
+enum class Verdict : uint8_t {
+  kRun,             // no result yet: run it
+  kSucceeded,       // has a result: skip
+  kFailed,          // has a final failure: skip
+  kChanged,         // has a result, but its request has changed: the job must stop
+  kDuplicate,       // an earlier line has its custom_id: report this one
+  kReport,          // a line without a usable custom_id: report it
+  kReportedBefore,  // a faulty line that an earlier run reported: skip
+  kNotWanted,       // no result, and none is wanted in this run: skip
+};
+
+// The decision for a line with a custom_id; `row` is absent for a row that is met for the first
+// time. Pure, as the next one.
+Verdict judge_row(const std::optional<RowStatus>& row, const LineStatus& line,
+                  Wanted wanted = Wanted::kAll);
+
+// The decision for a line without a usable custom_id.
+Verdict judge_line(const LineStatus& line, Wanted wanted = Wanted::kAll);
 
 // Passes over the input that are independent of each other: each meets every line for the first
 // time.
