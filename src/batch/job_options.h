@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
-#include "batch/failure_choice.h"
+#include "base/result.h"
 #include "batch/row_dialect.h"
 #include "batch/row_planner.h"
 #include "llm/request_json.h"
@@ -26,6 +27,29 @@ struct JobSetting {
   std::string value;
 
   friend bool operator==(const JobSetting&, const JobSetting&) = default;
+};
+
+// Which failures are tried again, as given to --retry-failed: "429,out_of_memory". A value.
+class FailureChoice {
+ public:
+  // All failures.
+  FailureChoice() = default;
+
+  // Parses codes and statuses separated by commas. kInvalid where one is empty.
+  static Result<FailureChoice> parse(std::string_view text);
+
+  // The failures with one of these codes ("out_of_memory") or statuses ("429").
+  static FailureChoice of(std::vector<std::string> words);
+
+  bool all() const { return words_.empty(); }
+
+  // Whether a failure is among them. `status` 0: it has none, and only its code counts.
+  bool takes(int32_t status, std::string_view code) const;
+
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  std::vector<std::string> words_;
 };
 
 struct JobOptions {

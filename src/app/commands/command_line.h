@@ -12,7 +12,7 @@
 #include "app/commands/sim_upstream_options.h"
 #include "app/settings/resolve_settings.h"
 #include "base/result.h"
-#include "batch/failure_choice.h"
+#include "batch/job_options.h"
 
 namespace windrow::app {
 

@@ -1,4 +1,4 @@
-#include "batch/failure_choice.h"
+#include "batch/job_options.h"
 
 #include <fmt/format.h>
 
