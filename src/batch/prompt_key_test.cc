@@ -1,4 +1,4 @@
-#include "batch/prompt_key.h"
+#include "batch/row_planner.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 //
 // It works in rounds. A round has all rows that are queued when it begins, in this order:
 //   groups first: rows of one endpoint and model with a common prefix that is longer by a block
-//     (prompt_key.h) than what all such rows of the round have in common. Groups that decode more
+//     (PromptKey) than what all such rows of the round have in common. Groups that decode more
 //     than they prefill come before the others, so that long answers run beside later prompts and
 //     not alone at the end; then the longest prefix comes first, then the oldest row;
 //   within a group its own groups, by the same rules, and then its other rows;
@@ -21,10 +21,32 @@
 #include <optional>
 #include <vector>
 
-#include "batch/prompt_key.h"
 #include "batch/row.h"
+#include "llm/request.h"
 
 namespace windrow::batch {
+
+// The granularity in which common prefixes are measured; a shorter one would save nothing.
+inline constexpr size_t kPromptBlockBytes = 32;
+
+// Hashes of the prefixes of a prompt, in an eighth of its bytes, so that the common prefix of two
+// prompts can be measured without their texts. The first number stands for endpoint and model, each
+// further one for the prompt up to the end of one more block. So two keys agree as far as the
+// prompts do, in whole blocks. (Two different prompts agree by chance in one of 2^32 cases; then
+// rows run side by side without a benefit.)
+struct PromptKey {
+  std::vector<uint32_t> blocks;  // empty where prefixes cannot be shared, as for embeddings
+  size_t prompt_bytes = 0;       // approximate; four bytes are about a token
+
+  size_t bytes() const { return blocks.size() * sizeof(uint32_t); }
+};
+
+// The length of the common beginning of two keys.
+size_t shared_blocks(const PromptKey& one, const PromptKey& other);
+
+// Pure. The prompt of a chat is assumed to begin with its tools and template arguments, as in most
+// templates, followed by its messages.
+PromptKey prompt_key(const llm::Request& request);
 
 struct LookAhead {
   size_t rows_max = 10'000;
