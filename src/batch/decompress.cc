@@ -1,4 +1,4 @@
-#include "batch/decompress.h"
+#include "batch/input.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

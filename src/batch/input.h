@@ -1,4 +1,4 @@
-// Input: the file or pipe that the lines of a job come from.
+// Input: the file or pipe that the lines of a job come from, and its decompression.
 #pragma once
 
 #include <atomic>
@@ -52,5 +52,10 @@ class Input {
 // The file at `path`, or standard input for "-". kNotFound when there is none, kInvalid for a
 // folder.
 Result<std::unique_ptr<Input>> open_input(const std::string& path);
+
+// Decompresses `packed` if its first bytes are those of gzip or zstd; other bytes pass unchanged
+// (decompress.cc). read() fails with kInvalid, after all bytes that could be decompressed, if the
+// data is damaged, cut off, or in a format that is recognised but not supported (bzip2, xz, zip).
+std::unique_ptr<ByteSource> decompressed(std::unique_ptr<ByteSource> packed);
 
 }  // namespace windrow::batch

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "batch/decompress.h"
+#include "batch/input.h"
 
 namespace windrow::batch {
 namespace {
