@@ -2,6 +2,7 @@
 // implements the interfaces and passes them to the job; this module knows no dialect by name.
 #pragma once
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <memory>
@@ -61,9 +62,19 @@ class RowApi {
 using RowApis = std::vector<std::shared_ptr<const RowApi>>;
 
 // nullptr where no API has this url.
-const RowApi* find_api(const RowApis& apis, std::string_view url);
+inline const RowApi* find_api(const RowApis& apis, std::string_view url) {
+  const auto found = std::ranges::find_if(apis, [&](const auto& api) { return api->url() == url; });
+  return found == apis.end() ? nullptr : found->get();
+}
 
 // All urls that rows may have, for messages: those of `apis` and of llm::endpoint_urls().
-std::string row_urls(const RowApis& apis);
+inline std::string row_urls(const RowApis& apis) {
+  std::string urls;
+  for (const auto& api : apis) {
+    urls += api->url();
+    urls += ", ";
+  }
+  return urls + llm::endpoint_urls();
+}
 
 }  // namespace windrow::batch
