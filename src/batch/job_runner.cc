@@ -20,9 +20,9 @@
 #include "batch/outcome_writer.h"
 #include "batch/planned_rows.h"
 #include "batch/result_line.h"
-#include "batch/row_item.h"
 #include "batch/row_reader.h"
 #include "dispatch/submitter.h"
+#include "dispatch/work_item.h"
 
 namespace windrow::batch {
 namespace {
@@ -223,7 +223,8 @@ void Runner::submit_row(Row row) {
   outcome.endpoint = row.request.endpoint;
   outcome.model = row.request.model;
   outcome.dialect = std::move(row.dialect);
-  dispatch::WorkItem item = work_item(row);
+  dispatch::WorkItem item = dispatch::request_item(row.request, row.bytes, row.question);
+  item.group = row.group;
   if (hooks_.upstreams_of) item.upstreams = hooks_.upstreams_of(row.request.model);
   std::variant<dispatch::Cost, llm::Failure> expected = dispatch::Cost{0};
   if (hooks_.expected_cost) expected = hooks_.expected_cost(row.request);

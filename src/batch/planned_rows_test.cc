@@ -14,6 +14,8 @@
 
 #include "base/random.h"
 #include "batch/testing/job_rig.h"
+#include "batch/testing/memory_input.h"
+#include "dispatch/submitter.h"
 #include "store/testing/memory_disk.h"
 #include "store/testing/temporary_folder.h"
 
@@ -220,6 +222,40 @@ TEST(PlannedJob, WhereNothingIsSharedTheFileIsFollowed) {
   }
   JobOutcome outcome = no_outcome();
   EXPECT_EQ(submitted_prompts(input, outcome), expected);
+}
+
+// Answers every row at once, and keeps what the job says of it.
+class ItemRecorder final : public dispatch::Submitter {
+ public:
+  bool submit(llm::Request request, dispatch::WorkItem item, dispatch::Cost, Done done) override {
+    items.push_back(item);
+    done({.outcome = echo(request)});
+    return true;
+  }
+
+  void stop_admitting() override {}
+  void cancel_waiting() override {}
+  void cancel_all() override {}
+
+  std::vector<dispatch::WorkItem> items;
+};
+
+TEST(PlannedJob, RowsWithACommonPrefixAreOneGroupForTheDispatcher) {
+  testing::MemoryInput input(group_line(1, 1) + row_line("alone", "short") + group_line(1, 2));
+  store::testing::MemoryDisk disk;
+  windrow::testing::ManualClock clock;
+  JobCounters counters;
+  auto runner =
+      JobRunner::open(job_options(), {.disk = disk, .clock = clock, .input = input}, counters);
+  ASSERT_TRUE(runner.has_value());
+  ItemRecorder recorder;
+  const std::vector<ModelRoute> routes{{"m", &recorder}};
+  ASSERT_TRUE((*runner)->run(routes, {}).has_value());
+  ASSERT_EQ(recorder.items.size(), 3U);
+  EXPECT_NE(recorder.items[0].group, 0U);
+  EXPECT_EQ(recorder.items[1].group, recorder.items[0].group);
+  EXPECT_EQ(recorder.items[2].group, 0U);
+  EXPECT_GT(recorder.items[0].tokens, recorder.items[2].tokens);
 }
 
 // Each row is answered before the next is typed.
