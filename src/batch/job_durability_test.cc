@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "base/random.h"
-#include "batch/ordered.h"
+#include "batch/log_rewrite.h"
 #include "batch/testing/job_rig.h"
 #include "store/posix_disk.h"
 #include "store/testing/faulty_disk.h"

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "batch/ordered.h"
+#include "batch/log_rewrite.h"
 #include "batch/prescan.h"
-#include "batch/standing_failures.h"
 
 namespace windrow::batch {
 

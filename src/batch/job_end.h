@@ -15,13 +15,13 @@
 
 namespace windrow::batch {
 
-// Puts both logs in the order of the input (ordered.h). False when `interrupted` became true first;
+// Puts both logs in the order of the input (order_log). False when `interrupted` became true first;
 // each log is then unchanged or in order. kDiskFull, kIo.
 Result<bool> order_logs(store::Disk& disk, const JobPaths& paths,
                         const std::function<bool()>& interrupted);
 
 // The end of a run that tried failed rows again: takes out of the errors the lines that no longer
-// count (standing_failures.h), and those of faulty lines that have been corrected. Once the run is
+// count (settle_errors), and those of faulty lines that have been corrected. Once the run is
 // completed, adds failed rows that the input does not have any more to `report`. kDiskFull, kIo.
 Result<void> settle_retried(store::Disk& disk, const JobOptions& options, const JobFiles& files,
                             JobReport& report);

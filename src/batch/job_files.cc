@@ -9,10 +9,9 @@
 #include "base/format.h"
 #include "batch/job_paths.h"
 #include "batch/last_run.h"
+#include "batch/log_rewrite.h"
 #include "batch/log_scan.h"
-#include "batch/ordered.h"
 #include "batch/salvage_logs.h"
-#include "batch/standing_failures.h"
 
 namespace windrow::batch {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "base/format.h"
 #include "batch/job_record.h"
+#include "batch/log_rewrite.h"
 #include "batch/log_scan.h"
-#include "batch/standing_failures.h"
 #include "json/values.h"
 #include "report/summary.h"
 #include "report/text_table.h"

@@ -1,7 +1,10 @@
-// Which lines of an errors log still count, and taking the others out. While failed rows are tried
-// again, the line of the failure stays, so that nothing is lost when the process is killed; the new
-// outcome is appended. So a row with a result has not failed, and of two failures of one row the
-// later one counts.
+// Rewriting logs that no run has open: without the failures that no longer count, or in the order
+// of the input. The new log is written to another name, synced, and renamed: at every moment the
+// name has one of the two, complete.
+//
+// Which failures count: while failed rows are tried again, the line of the failure stays, so that
+// nothing is lost when the process is killed; the new outcome is appended. So a row with a result
+// has not failed, and of two failures of one row the later one counts.
 #pragma once
 
 #include <cstddef>
@@ -59,17 +62,25 @@ class StandingFailures {
   RowTable rows_;
 };
 
-// The name of the new log until it is complete.
+// The names of new logs until they are complete.
 std::string settled_temporary(const std::string& path);
+std::string ordered_temporary(const std::string& path);
 
 // Rewrites the errors log without the lines that no longer count; the others keep their order.
 // `keep` is asked about each line that counts, and may drop it. Reads the results from
-// `results_begin` on: 0, or their length at a time when no row had both a result and a failure. The
-// new log is written to another name, synced, and renamed: at every moment the name has one of the
-// two, complete. Writes nothing when no line is dropped. The logs must not be open for writing.
-// Returns how many lines were dropped.
+// `results_begin` on: 0, or their length at a time when no row had both a result and a failure.
+// Writes nothing when no line is dropped. The logs must not be open for writing. Returns how many
+// lines were dropped.
 //   kDiskFull, kIo, kInvalid (see scan_log): the old log stays
 Result<int64_t> settle_errors(store::Disk& disk, const JobPaths& paths, uint64_t results_begin,
                               const std::function<bool(const LogLine&)>& keep);
+
+// --ordered: sorts the whole lines of the log at `path` by the input line they answer, with an
+// index of 16 bytes a line; equal ones keep their order. Does nothing when the log is in order
+// already. Calls `interrupted` now and then; once that is true, the old log stays. Returns whether
+// the log is in order.
+//   kDiskFull, kIo, kInvalid (see scan_log): the old log stays
+Result<bool> order_log(store::Disk& disk, const std::string& path, LogKind kind,
+                       const std::function<bool()>& interrupted);
 
 }  // namespace windrow::batch
