@@ -64,7 +64,8 @@ Literals literals_of_sources() {
     for (const auto& entry :
          fs::recursive_directory_iterator(fmt::format("{}/src/{}", WINDROW_SOURCE_DIR, module))) {
       const std::string name = entry.path().filename();
-      if (!name.ends_with(".cc") || name.ends_with("_test.cc")) continue;
+      const bool is_source = name.ends_with(".cc") || name.ends_with(".h");
+      if (!is_source || name.ends_with("_test.cc")) continue;
       const std::string text = read_text(entry.path());
       for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) {
         const size_t end = text.find('"', at + 1);
