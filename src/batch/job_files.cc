@@ -8,7 +8,6 @@
 
 #include "base/format.h"
 #include "batch/job_paths.h"
-#include "batch/last_run.h"
 #include "batch/log_rewrite.h"
 #include "batch/log_scan.h"
 #include "batch/salvage_logs.h"

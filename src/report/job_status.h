@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "batch/job_paths.h"
-#include "batch/last_run.h"
+#include "batch/job_record.h"
 #include "llm/prices.h"
 #include "report/log_tally.h"
 #include "store/disk.h"
