@@ -17,6 +17,9 @@
 namespace windrow::batch {
 namespace {
 
+using store::testing::FaultyDisk;
+using store::testing::MemoryDisk;
+
 // Against what the rule says, in so many words.
 TEST(StandingFailures, TheLastLineOfARowWithoutAResultCounts) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
@@ -52,9 +55,6 @@ TEST(StandingFailures, WhatWasNotAddedDoesNotCount) {
   EXPECT_TRUE(standing.take({.low = 1, .high = 1}));
   EXPECT_FALSE(standing.take({.low = 1, .high = 1}));
 }
-
-using store::testing::FaultyDisk;
-using store::testing::MemoryDisk;
 
 const JobPaths kPaths = *job_paths("r.jsonl");
 
@@ -153,9 +153,6 @@ TEST(SettleErrors, AFullDiskLeavesTheOldLog) {
   EXPECT_EQ(memory.get("r.errors.jsonl"), failure("answered", "a") + failure("b", "x"));
   EXPECT_FALSE(memory.exists(settled_temporary("r.errors.jsonl")));
 }
-
-using store::testing::FaultyDisk;
-using store::testing::MemoryDisk;
 
 std::string line_of(uint64_t input_line, size_t text_bytes = 10, std::string_view id = "r") {
   const std::string name = fmt::format("{}-{}", id, input_line);

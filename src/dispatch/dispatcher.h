@@ -27,7 +27,6 @@
 #include "dispatch/capacity_gate.h"
 #include "dispatch/dispatch_options.h"
 #include "dispatch/dispatch_policy.h"
-#include "dispatch/open_call.h"
 #include "dispatch/open_items.h"
 #include "dispatch/submitter.h"
 #include "dispatch/waker.h"

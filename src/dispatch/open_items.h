@@ -1,11 +1,12 @@
-// OpenItems: what a dispatcher holds of each item until it ends: the request, whom to tell, and
-// what its calls have brought so far. The policy decides about items by their ids; this carries
-// what they are.
+// OpenItems: what a dispatcher holds of each item until it ends: the request, its listener, its
+// Done and what its calls have brought so far. OpenCall is one call that is out for them. The
+// policy decides about items and calls by their ids; these are what the ids stand for.
 //
 // Invariant: equal items that share an answer hold one request and one SharedListener: the
 // leader's.
 //
-// Used with the dispatcher's lock held. What it returns may be used without.
+// OpenItems is used with the dispatcher's lock held; what it returns, OpenCall too, may be used
+// without.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -13,19 +14,47 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
 #include "dispatch/dispatch_policy.h"
-#include "dispatch/open_call.h"
 #include "dispatch/shared_listener.h"
 #include "dispatch/submitter.h"
 #include "llm/answer.h"
 #include "llm/backend.h"
 
 namespace windrow::dispatch {
+
+// What the policy needs to know of an outcome. Pure.
+CallEnd call_end_of(const llm::Outcome& outcome);
+
+// What an answer or a failure has used, as far as it is known.
+const llm::Usage& usage_of(const llm::Outcome& outcome);
+
+// The tokens of llm::BackendCall, from the side that stops them.
+struct CallStops {
+  std::stop_source withdrawn;
+  std::stop_source unwanted;
+};
+
+// One call of a backend that is out, for one item or for several that are packed: what is sent, and
+// what its items get of its outcome.
+struct OpenCall {
+  CallId id;
+  std::vector<std::shared_ptr<const llm::Request>> requests;  // in the order of Send::items
+  std::shared_ptr<SharedListener> listener;                   // null: the answer is not streamed
+  std::vector<int64_t> sizes;  // PackedRequest::sizes, once it is packed
+
+  // The one request, or all of them as one; the latter sets `sizes`.
+  std::shared_ptr<const llm::Request> pack();
+
+  // What each item gets, in the order of `requests`. Where the parts of a packed answer could not
+  // be told apart, `end` says so afterwards.
+  std::vector<llm::Outcome> unpack(llm::Outcome outcome, CallEnd& end) const;
+};
 
 struct OpenItem {
   std::shared_ptr<const llm::Request> request;  // shared with calls, which read it without the lock

@@ -1,4 +1,4 @@
-#include "dispatch/open_call.h"
+#include "dispatch/open_items.h"
 
 #include <gtest/gtest.h>
 
