@@ -93,7 +93,7 @@ TEST_F(InputTest, ANamedPipeIsReadOnceAndWaitedFor) {
   ASSERT_TRUE(input.has_value());
   EXPECT_FALSE((*input)->rereadable());
   EXPECT_EQ((*input)->size(), std::nullopt);
-  auto source = (*input)->open();  // nobody writes yet
+  auto source = (*input)->open();  // no writer has opened the pipe yet
   ASSERT_TRUE(source.has_value());
   std::thread writer([&] { std::ofstream(path) << "one\n"; });
   EXPECT_EQ(read_all(**source), "one\n");

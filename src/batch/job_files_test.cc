@@ -95,7 +95,7 @@ TEST_F(JobFilesTest, ASecondHolderIsRefused) {
   EXPECT_NE(error.message.find("another run writes r.jsonl"), std::string::npos);
 }
 
-TEST_F(JobFilesTest, AFileOfSomebodyElseIsNotTouched) {
+TEST_F(JobFilesTest, AFileOfAnotherProgramIsNotTouched) {
   for (const std::string& text : {std::string("my notes\n"), std::string("my notes")}) {
     memory_.put("r.jsonl", text);
     EXPECT_EQ(error_of(job_options()).kind, ErrorKind::kInvalid);
@@ -189,7 +189,7 @@ TEST_F(JobFilesTest, AJobMayMoveAsAWhole) {
   EXPECT_TRUE(open_job_files(options, memory_).has_value());
 }
 
-TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNobodyMayTakeThemOut) {
+TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNoneMayBeTakenOut) {
   leave_a_job();
   const std::string results = memory_.get("r.jsonl");
   memory_.put("r.jsonl", results + results);

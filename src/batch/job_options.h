@@ -1,5 +1,5 @@
-// JobOptions: the options of a job. Those for display (progress, colours, reports) and for loading
-// models are not among them.
+// JobOptions: the options of a job. Options for display (progress, colours, reports) and for
+// loading models are not among them.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -126,7 +126,7 @@ TEST_F(LostResultsTest, RemovedOnesAreSaidBeforeTheyArePaidForAgain) {
 }
 
 // Killed, so that nothing counts its rows.
-TEST_F(LostResultsTest, ThoseOfAKilledRunAreMissedToo) {
+TEST_F(LostResultsTest, ResultsOfAKilledRunAreMissedToo) {
   ASSERT_TRUE(disk_.remove("r.jsonl").has_value());
   expect_refused("r.job.json says that a job was begun here");
 }

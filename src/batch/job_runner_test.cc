@@ -310,7 +310,7 @@ TEST_F(JobRunnerTest, AnInputThatCannotBeReadFurtherFails) {
   expect_all_of(input);
 }
 
-// A table, a picture: an error for each of its lines would be of no use to anybody.
+// A table, a picture: an error for each of its lines would be of no use.
 TEST_F(JobRunnerTest, AnInputWithoutARequestInItsFirstThousandLinesIsRefused) {
   std::string noise;
   for (int i = 0; i < 5000; ++i)

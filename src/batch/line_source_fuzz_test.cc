@@ -1,5 +1,5 @@
 // The line reader against a plain split, on many generated inputs. WINDROW_FUZZ_SECONDS makes it
-// run as long as somebody likes; otherwise it is a fixed number of inputs.
+// run for that long; otherwise the number of inputs is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

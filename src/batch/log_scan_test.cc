@@ -215,7 +215,8 @@ TEST_F(LogScanTest, ALineThatIsNotOursIsNamedWithWhatToDo) {
             std::string::npos);
 }
 
-// What names a row is told to who asks for it, and the rest of the log is read.
+// A line that names a row but is damaged is reported to the caller that asks for such lines, and
+// the rest of the log is read.
 TEST_F(LogScanTest, ALineThatNamesARowIsStray) {
   const std::string edited = R"({"custom_id":"row-1","response":{},"error":null})";
   const std::string deep =

@@ -35,7 +35,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-// One line of a finished job, as somebody may edit it: JSON still, and with its custom_id.
+// A line of a log after an edit by hand: still JSON, and with its custom_id.
 std::string without_windrow(const std::string& line) {
   boost::json::value value = boost::json::parse(line);
   value.as_object().erase("windrow");

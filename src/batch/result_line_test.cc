@@ -69,7 +69,7 @@ TEST(ResultLine, ALineThatWasNoRequestHasNoResponse) {
       "windrow":{"line":12,"attempts":0,"fingerprint":"0000000000000001"}})"));
 }
 
-TEST(ResultLine, ARowThatNobodyWasAskedForHasNoResponseAndIsARow) {
+TEST(ResultLine, ARowThatWasNeverSentHasNoResponseAndIsARow) {
   const RowFault fault{.key = kKey,
                        .failure = {.status = 0, .code = "batch_expired", .message = "too late"}};
   const json::value line = json::parse(error_line(fault, {}));

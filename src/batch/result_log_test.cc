@@ -126,7 +126,7 @@ TEST_F(ResultLogTest, OpeningFailsWithTheDisk) {
   EXPECT_EQ(ResultLog::open(disk_, "r", 2, "e", 0).error().kind, ErrorKind::kIo);
 }
 
-TEST_F(ResultLogTest, WhatSomebodyElseChangedTakesNothingMore) {
+TEST_F(ResultLogTest, ALogThatAnotherProgramChangedTakesNothingMore) {
   for (int change = 0; change < 4; ++change) {
     SCOPED_TRACE(change);
     MemoryDisk disk;

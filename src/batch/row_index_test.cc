@@ -122,7 +122,7 @@ TEST(RowIndex, WhatIsRetriedRunsAndItsLinesAreMet) {
   EXPECT_FALSE(index.succeeded(row_identity("again")));
 }
 
-TEST(Resume, ARowNobodyKnowsRuns) {
+TEST(Resume, ARowThatIsInNoLogRuns) {
   EXPECT_EQ(judge_row(std::nullopt, {}), Verdict::kRun);
   EXPECT_EQ(judge_row(std::nullopt, {.reported = true}), Verdict::kRun);
 }

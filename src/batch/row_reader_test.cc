@@ -224,7 +224,7 @@ TEST(RowReader, ARawBodyIsKeptAndNotJudged) {
   EXPECT_EQ(row.request.raw, R"({"nobody_knows":1.0,"vendor":1})");
   EXPECT_EQ(row.request.model, "");
   EXPECT_EQ(row.request.endpoint, llm::Endpoint::kChatCompletions);
-  // The key of a row does not depend on who answers it.
+  // The key of a row does not depend on the backend that answers it.
   EXPECT_EQ(row_of(kGood, rules).key, row_of(kGood).key);
   // What no server could be asked is still refused here.
   EXPECT_EQ(fault_of(R"({"custom_id":"a","url":"/v2/x","body":{}})", rules).failure.code,

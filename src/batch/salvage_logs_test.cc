@@ -192,7 +192,7 @@ void damage(Random& random, std::string& log, const std::string& other) {
       log += log.substr(begin, line_at(begin) - begin);
       return;
     }
-    case 5:  // the beginning of a line, which nobody ended
+    case 5:  // the beginning of a line without its end
       log += log.substr(0, size);
       return;
     case 6:  // another log's
@@ -367,7 +367,7 @@ TEST_F(SalvageLogs, AFullDiskChangesNothing) {
   EXPECT_GT(room, static_cast<int64_t>(2 * results.size()));
 }
 
-TEST_F(SalvageLogs, NobodyElseMayWriteMeanwhile) {
+TEST_F(SalvageLogs, NoOtherRunMayWriteMeanwhile) {
   const auto lock = whole.lock("r.lock");
   MemoryInput lines(input);
   EXPECT_EQ(salvage_logs(job_options(), whole, lines).error().kind, ErrorKind::kConflict);

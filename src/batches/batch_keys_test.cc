@@ -124,7 +124,7 @@ TEST_F(BatchKeysTest, WhatRowsTakeIsTheirKeys) {
   EXPECT_EQ(keys_.of("alice").tokens, 140);
   EXPECT_EQ(keys_.of("alice").rows, 0);
   EXPECT_EQ(keys_.of("bob").tokens, 21);
-  // One that was made when there were no keys is nobody's.
+  // A batch that was created without keys counts for no key.
   wait_for(create_of("", rows(2)), kCompleted);
   EXPECT_EQ(keys_.all().size(), 2U);
 }
@@ -137,7 +137,8 @@ TEST_F(BatchKeysTest, RowsWaitForTokensAndStopAtOnceWhenTheyAreToldTo) {
   keys_.wait_until_refused("alice");
   EXPECT_EQ(view(id).record.state.status, kInProgress);
   wait_until(id, [](const BatchView& now) { return now.note.find("tokens") != std::string::npos; });
-  // Those that were let in, before the others are told to stop.
+  // Wait for the rows that the limit allows; the others are still waiting when the batch is
+  // cancelled.
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 5; });
   ASSERT_TRUE(std::holds_alternative<BatchView>(service->cancel(me, id)));
   EXPECT_EQ(outcomes(wait_for(id, kCancelled)).size(), 5U);
@@ -149,7 +150,7 @@ TEST_F(BatchKeysTest, RowsWaitForTokensAndStopAtOnceWhenTheyAreToldTo) {
   EXPECT_EQ(outcomes(wait_for(second, kCompleted)).size(), 20U);
 }
 
-TEST_F(BatchKeysTest, BatchesOfAKeyThatIsGoneWaitAndKeepNobodyOut) {
+TEST_F(BatchKeysTest, BatchesOfAKeyThatIsGoneWaitAndKeepNoBatchOut) {
   keys_.allow(5);
   open(seven_tokens, {.running_max = 1, .keys = &keys_});
   start();

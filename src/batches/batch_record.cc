@@ -152,7 +152,7 @@ std::string record_text(const BatchRecord& record) {
 }
 
 Result<void> read_record(std::string_view text, BatchRecord& record) {
-  // Ours and whole, or damaged: which of its members is missing is of no use to anybody.
+  // Ours and whole, or damaged: which of its members is missing is of no use.
   try {
     const json::value value = json::parse(text, {}, {.max_depth = kWrittenJsonDepthMax});
     const json::object& object = value.as_object();

@@ -1,5 +1,5 @@
-// Batches whose logs somebody damaged between two processes: what is sound stays, the rest runs
-// again, and in the end every row has one line.
+// Batches whose logs are damaged between two processes: valid lines stay, the other rows run again,
+// and in the end every row has one line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using enum BatchStatus;
 class BatchSalvageTest : public testing::ServiceRig {
  protected:
   // Runs a batch of ten rows to its end, and has the next process believe that it is in this state.
-  // Then nobody has anything open.
+  // Afterwards no file is open.
   void leave_in(BatchStatus status) {
     open([](const llm::Request& request) { return echo(request); });
     start();
@@ -123,7 +123,7 @@ TEST_F(BatchSalvageTest, OnlyRowsWhoseLinesAreDamagedRunAgain) {
   }
 }
 
-TEST_F(BatchSalvageTest, ALineThatSomebodyAppendedCostsNoRow) {
+TEST_F(BatchSalvageTest, ALineThatWasAppendedByHandCostsNoRow) {
   leave_in(kInProgress);
   std::ofstream(log(), std::ios::app) << "somebody was here\n";
   open();
@@ -178,7 +178,7 @@ TEST_F(BatchSalvageTest, WhatIsDamagedBeforeItIsAFileRunsAgain) {
   }
 }
 
-// Then nobody is asked any more: it would never end where the model is gone.
+// No backend is asked after the time is over: with a model that is gone, the batch would never end.
 TEST_F(BatchSalvageTest, WhatIsDamagedAfterItsTimeIsToldThatItIsOver) {
   leave_in(kFinalizing);
   damage_a_line();
@@ -202,7 +202,7 @@ TEST_F(BatchSalvageTest, ACancelledOneHasWhatIsSound) {
   EXPECT_TRUE(asked().empty());
 }
 
-TEST_F(BatchSalvageTest, WhoseTimeIsOverKeepsWhatIsSound) {
+TEST_F(BatchSalvageTest, AnExpiredBatchKeepsItsValidLines) {
   leave_in(kInProgress);
   damage_a_line();
   clock.advance(std::chrono::hours(25));

@@ -28,8 +28,8 @@ using enum BatchStatus;
 
 class BatchServiceTest : public testing::ServiceRig {};
 
-// Lets so many answers pass and holds the others back until it is told otherwise, or nobody wants
-// them any more.
+// Lets so many answers pass and holds the others back until it is told otherwise, or until they are
+// cancelled.
 class Gate {
  public:
   explicit Gate(int open) : open_(open) {}
@@ -214,7 +214,7 @@ TEST_F(BatchServiceTest, WhatHasEndedCannotBeCancelled) {
   EXPECT_EQ(refused.code, "batch_not_cancellable");
 }
 
-TEST_F(BatchServiceTest, OneThatNeverBeganIsCancelledAtOnce) {
+TEST_F(BatchServiceTest, ABatchThatNeverBeganIsCancelledAtOnce) {
   open();
   const std::string id = create(rows(5));
   EXPECT_EQ(std::get<BatchView>(service->cancel(me, id)).record.state.status, kCancelling);
@@ -226,7 +226,7 @@ TEST_F(BatchServiceTest, OneThatNeverBeganIsCancelledAtOnce) {
   EXPECT_FALSE(fs::exists(folder / batch_folder(id)));
 }
 
-TEST_F(BatchServiceTest, WhoseTimeIsOverTellsEachRowThatIsLeft) {
+TEST_F(BatchServiceTest, AnExpiredBatchHasAnErrorForEachRowThatIsLeft) {
   Gate gate(3);
   before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
   open(echo);
@@ -311,7 +311,7 @@ TEST_F(BatchServiceTest, AModelThatIsNotThereAnyMoreIsWaitedFor) {
   wait_for(id, kCompleted);
 }
 
-TEST_F(BatchServiceTest, RowsThatReachNobodyDoNotFail) {
+TEST_F(BatchServiceTest, RowsThatReachNoUpstreamDoNotFail) {
   std::atomic<bool> there = false;
   open([&](const llm::Request& request) -> llm::Outcome {
     if (there) return echo(request);
@@ -328,7 +328,7 @@ TEST_F(BatchServiceTest, RowsThatReachNobodyDoNotFail) {
   EXPECT_EQ(record.counts, (RequestCounts{20, 20, 0}));
 }
 
-TEST_F(BatchServiceTest, WhileNobodyIsThereItSaysSo) {
+TEST_F(BatchServiceTest, ABatchSaysThatNoUpstreamIsThere) {
   open();
   models->is_unavailable = true;
   start();
@@ -341,7 +341,7 @@ TEST_F(BatchServiceTest, WhileNobodyIsThereItSaysSo) {
   wait_for(id, kCompleted);
 }
 
-TEST_F(BatchServiceTest, WhoseInputIsGoneFailsOrWaitsUntilItsTimeIsOver) {
+TEST_F(BatchServiceTest, ABatchWithoutItsInputFailsOrWaitsUntilItExpires) {
   open();
   const std::string first = create(rows(3));
   const std::string second = create(rows(3));
@@ -361,7 +361,7 @@ TEST_F(BatchServiceTest, WhoseInputIsGoneFailsOrWaitsUntilItsTimeIsOver) {
   wait_for(second, kExpired);
 }
 
-TEST_F(BatchServiceTest, OneThatWaitsForItsModelHoldsNoPlaceAndSaysSo) {
+TEST_F(BatchServiceTest, ABatchThatWaitsForItsModelHoldsNoPlaceAndSaysSo) {
   Gate gate(0);
   before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
   open(echo, {.running_max = 1});
@@ -378,7 +378,7 @@ TEST_F(BatchServiceTest, OneThatWaitsForItsModelHoldsNoPlaceAndSaysSo) {
   wait_for(waits, kCompleted);
 }
 
-TEST_F(BatchServiceTest, AnInputWhoseTimeIsOverIsReadToTheEnd) {
+TEST_F(BatchServiceTest, AnInputThatExpiresIsReadToTheEnd) {
   Gate gate(5);
   before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
   open(echo);
@@ -411,7 +411,7 @@ TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
   close();  // while the gate is there
 }
 
-TEST_F(BatchServiceTest, OneThatIsStoppedHasItsCountsInTheDatabase) {
+TEST_F(BatchServiceTest, ABatchThatIsStoppedHasItsCountsInTheDatabase) {
   Gate gate(7);
   before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
   open(echo);
@@ -501,7 +501,7 @@ TEST_F(BatchServiceTest, AFileThatTakesLongToReadLetsOthersGoFirst) {
   EXPECT_TRUE(view(longer).note.empty());
 }
 
-TEST_F(BatchServiceTest, ABatchThatEndsTakesNobodysPlace) {
+TEST_F(BatchServiceTest, EndedBatchesAreCountedAndTakeNoPlace) {
   open();
   start();
   for (int i = 0; i < 20; ++i)

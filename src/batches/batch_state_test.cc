@@ -46,7 +46,7 @@ TEST(BatchState, EveryEventInEveryState) {
   }
 }
 
-TEST(BatchState, WhoseTimeIsOverEndsAsExpired) {
+TEST(BatchState, ABatchPastItsTimeEndsAsExpired) {
   const BatchState state{.status = kFinalizing, .time_over = true};
   EXPECT_EQ(after(state, kFilesMade, kNow)->status, kExpired);
   for (const BatchEvent event : {kChecked, kFaulty, kCancel, kTimeOver, kRowsEnded})

@@ -27,7 +27,7 @@ class DataDirTest : public ::testing::Test {
   const std::string root = folder / "data";
 };
 
-TEST_F(DataDirTest, NobodyElseReadsWhatIsInIt) {
+TEST_F(DataDirTest, NoOtherUserReadsWhatIsInIt) {
   EXPECT_TRUE(open().empty());
   for (const char* path : {"", "/files", "/batches"})
     EXPECT_EQ(fs::status(root + path).permissions(), fs::perms::owner_all) << path;

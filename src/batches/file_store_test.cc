@@ -96,7 +96,7 @@ class FileStoreTest : public ::testing::Test {
   std::unique_ptr<FileStore> files;
 };
 
-TEST_F(FileStoreTest, AnUploadIsAFileForWhoMadeIt) {
+TEST_F(FileStoreTest, AnUploadIsAFileForItsKey) {
   const StoredFile file = upload("some bytes");
   EXPECT_TRUE(file.id.starts_with("file-"));
   EXPECT_EQ(file.bytes, 10);
@@ -199,7 +199,7 @@ TEST_F(FileStoreTest, ListsWithCursorsInBothOrders) {
   EXPECT_EQ(list(kBob, {.after = mine[0]}), std::vector<std::string>{"after"});
 }
 
-TEST_F(FileStoreTest, WhoseTimeIsOverIsGone) {
+TEST_F(FileStoreTest, AnExpiredFileIsGone) {
   const auto kept = std::get<StoredFile>(try_upload(
       "x", {.purpose = "batch", .expires_anchor = "created_at", .expires_seconds = "3600"}));
   upload("stays");
@@ -214,7 +214,7 @@ TEST_F(FileStoreTest, WhoseTimeIsOverIsGone) {
   EXPECT_EQ(on_disk().size(), 1U);
 }
 
-TEST_F(FileStoreTest, BytesThatSomebodyTookAwayAreMissedByName) {
+TEST_F(FileStoreTest, BytesThatWereRemovedAreMissedByName) {
   const StoredFile file = upload("some bytes");
   fs::resize_file(folder / file.path, 3);
   EXPECT_EQ(content(kAlice, file.id), "file_bytes_missing");
@@ -235,7 +235,7 @@ TEST_F(FileStoreTest, AFullDiskIsSaidAndLeavesNothing) {
 }
 
 // The process dies after every operation on the disk: afterwards each file that is listed is whole,
-// and nothing lies around that nobody knows.
+// and the folder has no file that the database does not know.
 TEST_F(FileStoreTest, AfterAnyDeathFilesAreWholeOrNotThere) {
   bool reached = false;
   for (int64_t operations = 0; !reached && operations < 50; ++operations) {

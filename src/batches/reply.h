@@ -16,7 +16,7 @@ namespace windrow::batches {
 template <class T>
 using Reply = std::variant<T, llm::Failure>;
 
-// The client of a request, who sees its own files and batches, or all.
+// The client of a request: it sees its own files and batches, or all.
 struct Viewer {
   std::string key;  // the name of its API key; empty: none
   bool sees_all = false;

@@ -155,8 +155,8 @@ class ServiceRig : public ::testing::Test {
 
   BatchView view(const std::string& id) { return std::get<BatchView>(service->get(me, id)); }
 
-  // Asks until it is so. What never is, because it waits for a clock that nobody moves, say, fails
-  // the test with what the batch and the service said last.
+  // Reads the batch until the condition holds. One that never does (the batch waits for a clock
+  // that the test does not move, say) fails the test with what the batch and the service said last.
   template <class Condition>
   BatchView wait_until(const std::string& id, const Condition& condition) {
     std::optional<BatchView> now;
