@@ -1,8 +1,8 @@
 // CapacityGate: how many requests a dispatcher takes before its upstreams have room for them. A
-// submitter that comes when it is full blocks here, which is the backpressure on whoever reads a
+// submitter that comes when it is full blocks here, which is the backpressure on the reader of a
 // file; an offer of a server's client is turned away. When admission has stopped, both get nothing.
 //
-// It also keeps count of what is unfinished, for whoever waits until the dispatcher is idle.
+// It also counts the unfinished requests, for threads that wait until the dispatcher is idle.
 //
 // Used with the dispatcher's lock held. A submitter waits on that lock, so it is free meanwhile.
 #pragma once
@@ -68,7 +68,8 @@ class CapacityGate {
   // Call it before each event of the policy.
   void update_limits();
 
-  // Wakes whoever waits for something that has come. Call it after each event of the policy.
+  // Wakes the threads that wait for something that has happened: capacity, idleness. Call it after
+  // each event of the policy.
   void wake_waiters();
 
   int32_t in_flight() const { return in_flight_; }

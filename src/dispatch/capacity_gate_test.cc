@@ -25,15 +25,15 @@ TEST(CapacityGate, WhereNothingWaitsAnyRoomIsEnough) {
   EXPECT_TRUE(is_worth_waking(1, 1, 1)) << "half of one is none";
 }
 
-TEST(CapacityGate, WithoutRoomNobodyIsWoken) {
+TEST(CapacityGate, WithoutRoomNoSubmitterIsWoken) {
   EXPECT_FALSE(is_worth_waking(0, 10, 0));
   EXPECT_FALSE(is_worth_waking(0, 0, 0));
   EXPECT_FALSE(is_worth_waking(-3, 0, 0));
 }
 
-// However full it is when somebody comes to wait, and in whatever steps room is made, nobody waits
-// for ever: once all is answered everyone is in.
-TEST(CapacityGate, NobodySleepsForEver) {
+// However full it is when a submitter begins to wait, and in whatever steps capacity is freed, no
+// submitter waits for ever: once all requests are answered, every submitter has been let in.
+TEST(CapacityGate, NoSubmitterWaitsForEver) {
   for (const int32_t waiting_max : {0, 1, 2, 3, 10}) {
     testing::HeldBackend backend;
     Dispatcher dispatcher(backend, {.in_flight_max = 2, .waiting_max = waiting_max});
@@ -51,7 +51,7 @@ TEST(CapacityGate, NobodySleepsForEver) {
   }
 }
 
-TEST(CapacityGate, OneThatWaitsSleepsThroughTheFirstHalf) {
+TEST(CapacityGate, ASubmitterSleepsThroughTheFirstHalf) {
   testing::HeldBackend backend;
   Dispatcher dispatcher(backend, {.in_flight_max = 2, .waiting_max = 100});
   const auto nothing = [](const DispatchResult&) {};

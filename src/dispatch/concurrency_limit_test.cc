@@ -260,7 +260,7 @@ TEST(ConcurrencyLimit, PausesAreNotMeasured) {
 
 class Drift : public ::testing::TestWithParam<std::pair<int32_t, int32_t>> {};
 
-// Somebody else left the server, or came.
+// Another client of the server leaves, or a new one comes: its capacity for this one changes.
 TEST_P(Drift, IsFollowed) {
   const auto [before, after] = GetParam();
   ClosedLoop loop(slots_of(before, 0.2), {}, Lengths::kExponential, kWork, 9);

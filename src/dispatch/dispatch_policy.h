@@ -76,7 +76,7 @@ struct Ended {
   ItemEnd how = ItemEnd::kAnswered;
   Attempts attempts;
 
-  // Whose answer or failure it gets: its own, or that of the leader of equal items, whose Ended
+  // The item whose answer or failure it gets: itself, or the leader of equal items, whose Ended
   // stands before this one among the same actions.
   ItemId outcome_of;
 };

@@ -23,7 +23,7 @@ constexpr uint64_t kFlood = 1;
 constexpr uint64_t kOther = 2;
 
 // One floods, the other sends one at a time: it has the very next place, each time.
-TEST(DispatchPolicyFair, WhoSendsOneAtATimeWaitsForOnePlace) {
+TEST(DispatchPolicyFair, ATenantThatSendsOneAtATimeWaitsForOnePlace) {
   Rig rig(fixed({8}));
   uint64_t id = 0;
   while (id < 10'000)
@@ -78,7 +78,7 @@ TEST(DispatchPolicyFair, PriorityGoesBeforeShares) {
   }
 }
 
-// What somebody had as interactive requests is not held against its rows.
+// Interactive requests of a tenant do not count against its batch rows.
 TEST(DispatchPolicyFair, EachPriorityCountsForItself) {
   Rig rig(fixed({1}));
   rig.submit(1, {.tokens = 100'000, .tenant = kFlood, .priority = Priority::kInteractive});
@@ -107,7 +107,7 @@ TEST(DispatchPolicyFair, ADeadlineOvertakesOnlyItsTenants) {
   EXPECT_EQ(order, (Ids{1, 4, 3, 2}));
 }
 
-// The same holds for those that somebody refused.
+// Tenants take turns also among items that the upstream refused for load.
 TEST(DispatchPolicyFair, RefusedOnesTakeTurnsToo) {
   DispatchPolicyOptions options = fixed({4});
   options.retry.backoff_base = milliseconds(1);
@@ -124,9 +124,9 @@ TEST(DispatchPolicyFair, RefusedOnesTakeTurnsToo) {
   EXPECT_EQ(rig.ids_out(), (Ids{12, 13, 14, 4}));
 }
 
-// What somebody else asked already, far behind: it is asked when it is the other's turn, and for
-// its account.
-TEST(DispatchPolicyFair, AnEqualQuestionIsAskedWhenItIsTheTurnOfWhoeverIsFirst) {
+// A follower lends its leader its turn: a question that one tenant queued far behind is sent when
+// the turn of another comes that asks the same, and is charged to that other tenant.
+TEST(DispatchPolicyFair, AnEqualQuestionIsAskedAtTheFirstTurnOfItsTenants) {
   Rig rig(fixed({1}));
   for (uint64_t id = 1; id <= 100; ++id)
     rig.submit(id, {.tokens = 10, .tenant = kFlood, .same_answer = Hash128{id, 0}});
@@ -146,8 +146,8 @@ TEST(DispatchPolicyFair, AnEqualQuestionIsAskedWhenItIsTheTurnOfWhoeverIsFirst) 
   EXPECT_TRUE(rig.policy.tenants().empty());
 }
 
-// One who goes to a server that is full does not hold up who comes after it and goes elsewhere.
-TEST(DispatchPolicyFair, WhoCannotGoHoldsUpNobody) {
+// An item for a server that is full does not hold up a later one that goes to another server.
+TEST(DispatchPolicyFair, AnItemThatCannotGoHoldsUpNoOther) {
   Rig rig(fixed({1, 1}));
   for (uint64_t id = 1; id <= 200; ++id)
     rig.submit(id, {.tokens = 10, .tenant = 1 + id % 5, .upstreams = 1});
@@ -207,7 +207,7 @@ TEST(DispatchPolicyFair, TokensAreSharedByWeight) {
 // requests are cancelled. Between two starts of a tenant with something ready there are few of the
 // same priority by others, for the least weight, too; where the first to come is the first to go
 // there are 130 to 380 of them. Lanes stay in order.
-TEST(DispatchPolicyFair, NobodyStarves) {
+TEST(DispatchPolicyFair, NoTenantStarves) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);

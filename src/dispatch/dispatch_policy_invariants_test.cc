@@ -17,8 +17,8 @@ using std::chrono::milliseconds;
 using testing::kStart;
 
 // Everything at once against servers with faults: every item ends exactly once, nothing exceeds
-// its limit, lanes keep their order; a call is stopped when all of its items were cancelled, nobody
-// else is cancelled, and no question is out twice.
+// its limit, lanes keep their order; a call is stopped when all of its items were cancelled, no
+// other item is cancelled, and no question is out twice.
 TEST(DispatchPolicyInvariants, HoldWhateverHappens) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);

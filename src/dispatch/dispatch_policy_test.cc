@@ -149,7 +149,7 @@ DispatchPolicyOptions where_people_wait(DispatchPolicyOptions options) {
   return options;
 }
 
-TEST(DispatchPolicy, WherePeopleWaitARefusalHoldsUpNobodyElse) {
+TEST(DispatchPolicy, WhereClientsWaitARefusalHoldsUpNoOtherItem) {
   Rig rig(where_people_wait(fixed({1})));
   rig.submit(1);
   rig.submit(2);
@@ -240,7 +240,7 @@ TEST(DispatchPolicy, EqualItemsAreAskedOnce) {
   }
 }
 
-TEST(DispatchPolicy, KnowsWhoWaits) {
+TEST(DispatchPolicy, KnowsWhichItemsWait) {
   DispatchPolicyOptions options = fixed({1});
   options.retry.backoff_base = seconds(10);
   Rig rig(options);
@@ -409,7 +409,7 @@ TEST(DispatchPolicy, EachUpstreamHasItsLargestBatch) {
   EXPECT_EQ(rig.policy.counts().batched_rows, 40);
 }
 
-// Nobody knows whose the failure was, and there is no more trying.
+// The failure of the call names no row, and after a cancellation nothing is tried again.
 TEST(DispatchPolicy, ABatchThatFailsAfterACancelIsCancelled) {
   Rig rig(fixed({1}));
   for (uint64_t id = 1; id <= 4; ++id)

@@ -3,7 +3,7 @@
 //
 // It is the driver of a DispatchPolicy, which decides: one lock around the policy; what the policy
 // orders (a call, an end, a cancellation) is done after the lock was released, by the thread that
-// brought the event. OpenItems keeps what the items are, CapacityGate who may submit.
+// brought the event. OpenItems keeps what the items are, CapacityGate how many there may be.
 //
 // Done and on_delta are called without a lock, on a thread of a backend's or of the waker's, or on
 // one that submits, offers or cancels. They may call any method but submit, which blocks, and the

@@ -171,7 +171,7 @@ TEST_F(DispatcherBatches, ABadRowCostsItselfAndAFewCalls) {
 }
 
 // One that leaves out what it was given first, whenever it is given several.
-TEST_F(DispatcherBatches, AReplyThatDoesNotMatchIsNobodys) {
+TEST_F(DispatcherBatches, AReplyThatDoesNotMatchIsNoRowsAnswer) {
   open({.rows_max = 8});
   submit(1, 17);
   answer_all(

@@ -1,4 +1,4 @@
-// Requests that nobody wants any more, wherever they are.
+// Requests that are cancelled, wherever they are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::OfferRig;
 
 const WorkItem kSame{.same_answer = Hash128{1, 1}};
 
-TEST(DispatcherCancel, TheBackendLearnsWhenNobodyWantsWhatIsOut) {
+TEST(DispatcherCancel, TheBackendIsToldWhenACallIsNotWantedAnyMore) {
   OfferRig rig({.in_flight_max = 2});
   const auto first = rig.offer("a");
   ASSERT_TRUE(rig.offer("b"));
@@ -53,7 +53,7 @@ TEST(DispatcherCancel, WhatWaitsToBeTriedAgainEndsAtOnce) {
   EXPECT_EQ(rig.waker.at(), std::nullopt);
 }
 
-TEST(DispatcherCancel, WhoSharesAnAnswerGetsItWhenItsAskerLeaves) {
+TEST(DispatcherCancel, AFollowerGetsTheAnswerWhenItsLeaderLeaves) {
   OfferRig rig({.in_flight_max = 2});
   const auto first = rig.offer("a", kSame);
   ASSERT_TRUE(rig.offer("b", kSame));
@@ -87,7 +87,7 @@ TEST(DispatcherCancel, WhatTheAskerSpentIsItsHeirs) {
   EXPECT_EQ(rig.ends.at("b").earlier_failure, "half of it");
 }
 
-TEST(DispatcherCancel, WhoOnlyFollowsEndsAlone) {
+TEST(DispatcherCancel, AFollowerThatIsCancelledEndsAlone) {
   OfferRig rig({.in_flight_max = 1});
   ASSERT_TRUE(rig.offer("a", kSame));
   const auto second = rig.offer("b", kSame);
@@ -107,7 +107,7 @@ TEST(DispatcherCancel, WhenAllHaveLeftTheCallIsStopped) {
   EXPECT_EQ(rig.backend.unwanted(), 0);
   rig.dispatcher.cancel(*second);
   EXPECT_EQ(rig.backend.unwanted(), 1);
-  // Who asks the same now has nothing to do with a call that is being stopped.
+  // An equal request that comes now does not join a call that is being stopped.
   ASSERT_TRUE(rig.offer("c", kSame));
   EXPECT_EQ(rig.backend.held(), 2U);
   EXPECT_EQ(rig.backend.end_unwanted(), 1U);
@@ -130,7 +130,7 @@ TEST(DispatcherCancel, AnHeirGoesWhereItsLeaderWasInTheQueue) {
   rig.backend.answer_next(llm::Answer{});
 }
 
-TEST(DispatcherCancel, WhoIsInAHurryDoesNotWaitForALeaderThatIsNot) {
+TEST(DispatcherCancel, AnInteractiveFollowerRaisesItsLeader) {
   OfferRig rig({.in_flight_max = 1, .waiting_max = 8});
   ASSERT_TRUE(rig.offer("out"));
   ASSERT_TRUE(rig.offer("normal", {.priority = Priority::kNormal}));
@@ -179,7 +179,7 @@ TEST(DispatcherCancel, ALeaderThatIsTooLateLeavesItsPlaceToTheNext) {
   EXPECT_TRUE(rig.was_answered("next"));
 }
 
-TEST(DispatcherCancel, ACallOfSeveralIsStoppedWhenNobodyWantsAnyOfThem) {
+TEST(DispatcherCancel, ACallOfSeveralIsStoppedWhenAllAreCancelled) {
   OfferRig rig({.in_flight_max = 1, .waiting_max = 8, .packer = {.rows_max = 8}});
   ASSERT_TRUE(rig.offer("out"));
   std::vector<ItemId> items;

@@ -1,6 +1,6 @@
-// Clients on threads that ask, listen, and leave when they like: whoever was let in ends exactly
-// once and with his own, hears what he is answered and nothing after his end, and only who left is
-// cancelled.
+// Clients on threads ask, stream and disconnect at random: each request that was admitted ends
+// exactly once and with its own answer, gets the deltas of that answer and none after its Done, and
+// only requests of clients that left are cancelled.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ std::string answer_to(const std::string& question) {
   return fmt::format("what {} is, nobody can say, but many try to", question);
 }
 
-// Says its answers piece by piece, fails now and then, and stops when nobody wants an answer. Two
-// threads, requests in no order.
+// Streams its answers delta by delta, fails now and then, and ends a call whose token is stopped.
+// Two threads, requests in no order.
 class Talker final : public llm::Backend {
  public:
   explicit Talker(uint64_t seed) : random_(seed) {

@@ -89,7 +89,7 @@ TEST(DispatcherMemory, QuestionsThatWereAnsweredAreForgotten) {
 }
 
 // Offers, cancels and answers in any order, of equal requests and others, heard or not.
-TEST(DispatcherMemory, WhoLeavesLeavesNothing) {
+TEST(DispatcherMemory, ARequestThatIsCancelledLeavesNothing) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
   Random random(seed);

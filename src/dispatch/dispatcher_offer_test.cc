@@ -1,4 +1,5 @@
-// Those who cannot wait: let in or turned away at once, and taken out again when they leave.
+// offer(): a request is admitted or turned away at once, and taken out again when its client
+// leaves.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -50,7 +51,7 @@ TEST(DispatcherOffer, LetsInWhatFitsAndAsManyAsMayWait) {
   EXPECT_EQ(rig.ends.size(), 6U);
 }
 
-TEST(DispatcherOffer, WhatIsLessUrgentKeepsNobodyOut) {
+TEST(DispatcherOffer, LowerPrioritiesKeepNoRequestOut) {
   Rig rig({.in_flight_max = 1, .waiting_max = 2});
   for (int i = 0; i < 3; ++i)
     EXPECT_TRUE(rig.offer({.priority = Priority::kBatch}));
@@ -63,7 +64,7 @@ TEST(DispatcherOffer, WhatIsLessUrgentKeepsNobodyOut) {
   rig.dispatcher.cancel_all();
 }
 
-TEST(DispatcherOffer, WhoAsksWhatIsAskedAlreadyTakesNoPlace) {
+TEST(DispatcherOffer, AnEqualRequestTakesNoPlace) {
   Rig rig({.in_flight_max = 1});
   const WorkItem same{.same_answer = Hash128{1, 1}};
   EXPECT_TRUE(rig.offer(same));
@@ -96,14 +97,14 @@ TEST(DispatcherOffer, TheBackendLearnsHowUrgentItIs) {
   rig.dispatcher.cancel_all();
 }
 
-TEST(DispatcherOffer, NobodyIsLetInAfterwards) {
+TEST(DispatcherOffer, NoRequestIsAdmittedAfterwards) {
   Rig rig({.in_flight_max = 1});
   rig.dispatcher.stop_admitting();
   EXPECT_FALSE(rig.offer());
   EXPECT_TRUE(rig.ends.empty());
 }
 
-TEST(DispatcherOffer, TheQueueSaysWhoWaitsAndHowLong) {
+TEST(DispatcherOffer, TheQueueSaysHowManyWaitAndHowLong) {
   Rig rig({.in_flight_max = 1, .waiting_max = 8});
   ASSERT_TRUE(rig.offer());
   EXPECT_EQ(rig.dispatcher.queue().waiting, (std::array<int32_t, 3>{}));
@@ -136,7 +137,7 @@ TEST(DispatcherOffer, WhatIsTooLateIsNotSent) {
   rig.backend.answer_next(llm::Answer{});
 }
 
-TEST(DispatcherOffer, WhoLeavesWhileHeWaitsEndsAtOnce) {
+TEST(DispatcherOffer, ARequestThatIsCancelledWhileItWaitsEndsAtOnce) {
   Rig rig({.in_flight_max = 1, .waiting_max = 8});
   ASSERT_TRUE(rig.offer());
   const auto second = rig.offer();

@@ -228,7 +228,8 @@ TEST_F(DispatcherOrder, EqualOnesDoNotFillTheRoomOfOthers) {
   EXPECT_EQ(ends_.size(), 51U);
 }
 
-// A limit that is found while it runs: as many are let in as it says now, and those who wait.
+// A limit that is found while the job runs: it bounds what is in flight at each moment, and
+// capacity is that limit and what may wait.
 TEST_F(DispatcherOrder, RoomFollowsLimitsThatAreFound) {
   const ConcurrencyOptions found{.initial = 2, .unanswered_max = 16};
   dispatcher_.emplace(

@@ -1,5 +1,5 @@
-// Everything of the dispatcher at once, on threads: whoever was let in ends exactly once and with
-// his own, whatever the servers do and whenever it is cancelled.
+// Everything of the dispatcher at once, on threads: each request that was admitted ends exactly
+// once and with its own answer, whatever the servers do and whenever it is cancelled.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

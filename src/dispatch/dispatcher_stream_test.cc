@@ -92,8 +92,9 @@ TEST(DispatcherStream, IsNotBegunTwice) {
   EXPECT_EQ(first->text, "one ");
 }
 
-// Somebody else cancelled the call: who heard its beginning is not asked for anew.
-TEST(DispatcherStream, WhoFollowedACallThatWasBrokenOffEndsWithIt) {
+// The backend ends the call as cancelled, though no item was: a follower that has got the first
+// deltas ends too, and is not sent again.
+TEST(DispatcherStream, AFollowerOfACallThatWasBrokenOffEndsWithIt) {
   OfferRig rig({.in_flight_max = 4});
   ASSERT_TRUE(rig.offer("a", kSame, std::make_shared<Notes>()));
   ASSERT_TRUE(rig.offer("b", kSame, std::make_shared<Notes>()));

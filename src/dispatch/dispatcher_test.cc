@@ -101,7 +101,7 @@ TEST(Dispatcher, TellsWhatAllAttemptsUsed) {
   EXPECT_EQ(told.earlier_failure, "no JSON");
 }
 
-TEST(Dispatcher, WhoWaitsForAnEqualOneKeepsNobodyOut) {
+TEST(Dispatcher, AFollowerKeepsNoRequestOut) {
   HeldBackend backend;
   Dispatcher dispatcher(backend, {});  // two at a time
   int ended = 0;
@@ -116,7 +116,7 @@ TEST(Dispatcher, WhoWaitsForAnEqualOneKeepsNobodyOut) {
   EXPECT_EQ(ended, 51);
 }
 
-TEST(Dispatcher, StopAdmittingReleasesThoseWhoWait) {
+TEST(Dispatcher, StopAdmittingReleasesBlockedSubmitters) {
   HeldBackend backend;
   Dispatcher dispatcher(backend, {.in_flight_max = 1});
   ASSERT_TRUE(dispatcher.submit({}, [](const DispatchResult&) {}));
@@ -148,7 +148,7 @@ TEST(Dispatcher, AfterCancelNothingIsTriedAgain) {
 // decided, the cancel found nothing in the backend, and then the request got there.
 class CancelDuringSubmit : public ::testing::TestWithParam<void (Dispatcher::*)()> {
  protected:
-  // Nobody shall wait for what escaped after all.
+  // A call that a failed test left pending must not keep the destructors waiting.
   void TearDown() override { backend_.end_all(); }
 
   // Lets the cancel happen in the middle of the given submit.

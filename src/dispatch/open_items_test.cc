@@ -25,7 +25,7 @@ TEST(CallEndOf, ATimeoutUsesUpAnAttemptAlsoWhenItIsASignOfLoad) {
   EXPECT_TRUE(end.timed_out);
 }
 
-TEST(CallEndOf, WhatReachedNobodyIsNoAttempt) {
+TEST(CallEndOf, WhatReachedNoServerIsNoAttempt) {
   EXPECT_EQ(
       call_end_of(llm::Failure{.failure_class = FailureClass::kTransient, .unreached = true}).fault,
       Fault::kUnreached);

@@ -73,7 +73,7 @@ std::vector<uint64_t> ids_of(const std::optional<Pack>& pack) {
 
 using Ids = std::vector<uint64_t>;
 
-// Whose rows are many does not fill the calls of who has few.
+// A tenant with many rows does not fill the calls of a tenant with few.
 TEST(Packer, TenantsTakeTurns) {
   Packer packer({.rows_max = 4});
   for (uint64_t id = 1; id <= 1000; ++id)
@@ -108,7 +108,7 @@ TEST(Packer, WhatIsPutBackKeepsItsTurn) {
   EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{21, 3}));
 }
 
-// A window is that of who waits longest, whoever comes before it.
+// A window is that of the item that waits longest, also when another tenant's turn comes first.
 TEST(Packer, AWindowIsNotBegunAnewByAnother) {
   Packer packer({.rows_max = 3, .window = milliseconds(50)});
   packer.add(kStart, text_of(1, 1));

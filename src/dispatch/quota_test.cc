@@ -58,7 +58,7 @@ TEST(Quota, IsNeverExceededInAnyMinute) {
       }
       out.push_back(quota.take(now, tokens));
       sent.emplace_back(now, tokens);
-      // Now and then nobody has a row, or one ends that cost what was expected.
+      // Now and then no row is sent for a while, or one ends that cost what was expected.
       if (random.chance(0.05)) now += milliseconds(random.between(0, 20'000));
       if (random.chance(0.5)) {
         quota.ended(now, out.back(), Quota::End::kAnswered, out.back().tokens, {}, random);
@@ -110,7 +110,7 @@ TEST(Quota, WhatCostLessThanExpectedMakesRoom) {
   EXPECT_LE(*quota.ready_at(kStart + seconds(1), 500), kStart + seconds(2));
 }
 
-TEST(Quota, ASingleRefusalStopsNobody) {
+TEST(Quota, ASingleRefusalPausesNoOtherRow) {
   Quota quota;
   Random random(1);
   quota.ended(kStart, quota.take(kStart, 1), Quota::End::kRefused, 0, {}, random);

@@ -12,7 +12,7 @@ constexpr Duration kOverloadBackoffMin = std::chrono::seconds(1);
 // A connection becomes free as soon as another call ends.
 constexpr Duration kFilesBackoff = std::chrono::milliseconds(100);
 
-// Longer than this a refused row does not keep away from everybody.
+// The longest time that a refused row is kept away from all upstreams.
 constexpr Duration kRefusedBackoffMax = std::chrono::seconds(4);
 
 }  // namespace
@@ -54,7 +54,7 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
     }
     case Fault::kTransient:
       ++attempts.used;
-      attempts.refused_since.reset();  // somebody took it
+      attempts.refused_since.reset();  // a server accepted it
       if (attempts.used >= options.attempts_max) return {};
       wait = full_jitter(options.backoff_base, options.backoff_max, attempts.used, random);
       break;

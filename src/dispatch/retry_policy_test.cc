@@ -49,7 +49,7 @@ TEST(RetryPolicy, ARefusalForLoadUsesUpNothingButPatience) {
   EXPECT_FALSE(row.fails(Fault::kOverloaded, {}, kNow + minutes(30)).again);
 }
 
-TEST(RetryPolicy, PatienceBeginsAnewWhenSomebodyTookTheRow) {
+TEST(RetryPolicy, PatienceBeginsAnewWhenAServerTookTheRow) {
   Row row;
   EXPECT_TRUE(row.fails(Fault::kOverloaded).again);
   EXPECT_TRUE(row.fails(Fault::kTransient, {}, kNow + minutes(29)).again);

@@ -110,7 +110,7 @@ void Router::ended(TimePoint now, UpstreamId id, int64_t tokens, End end) {
     return;
   }
   if (end == End::kNeither) {
-    // Somebody is there. Whether all is well the next row will show.
+    // The server answers. Whether it is healthy, the next row will show.
     if (upstream.health == Health::kProbing) upstream.health = Health::kGood;
     return;
   }

@@ -114,7 +114,7 @@ TEST(Router, HalfFailingIsEnough) {
   EXPECT_LT(ends, 60);
 }
 
-TEST(Router, BadRowsAndAFewFailuresEjectNobody) {
+TEST(Router, BadRowsAndAFewFailuresEjectNoUpstream) {
   Router router(1, {}, 1);
   Random random(5);
   for (int i = 0; i < 5000; ++i) {

@@ -42,7 +42,7 @@ bool is_cancelled(const llm::Outcome& outcome) {
   return failure != nullptr && failure->failure_class == llm::FailureClass::kCancelled;
 }
 
-TEST(ScopedSubmitter, EndsItsOwnThatWaitAndNobodyElses) {
+TEST(ScopedSubmitter, EndsItsOwnQueuedRequestsAndNoOthers) {
   Rig rig({.in_flight_max = 2, .waiting_max = 100});
   std::vector<llm::Outcome> mine;
   std::vector<llm::Outcome> theirs;
@@ -132,7 +132,7 @@ TEST(ScopedSubmitter, LongRequestsAreFewerAndOneAlwaysGoes) {
   EXPECT_EQ(mine.size(), 2U);
 }
 
-TEST(ScopedSubmitter, WhoWaitsForTheDispatcherLeavesWhenTheShareStops) {
+TEST(ScopedSubmitter, ABlockedSubmitterLeavesWhenItsShareStops) {
   Rig rig({.in_flight_max = 1});
   std::vector<llm::Outcome> mine;
   std::vector<llm::Outcome> theirs;

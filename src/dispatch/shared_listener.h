@@ -41,7 +41,7 @@ class SharedListener final : public llm::StreamSink {
   // on_delta is being called.
   void finish(Member member, std::function<void()> then);
 
-  // Whether anybody has heard anything. Any thread.
+  // Whether a delta has come. Any thread.
   bool has_begun() const;
 
  private:
@@ -62,7 +62,7 @@ class SharedListener final : public llm::StreamSink {
   std::vector<llm::Delta> said_;
   bool has_begun_ = false;
 
-  // Who is being told something, and what to call when that is over: then it has left.
+  // The member whose listener is being called, and what to call when it returns: then it has left.
   std::optional<Member> told_;
   std::function<void()> then_;
 };

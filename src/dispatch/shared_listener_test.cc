@@ -28,7 +28,7 @@ llm::Delta text(std::string text, int32_t choice = 0) {
   return piece;
 }
 
-// As whoever listens may put them together.
+// The deltas of each choice put together, as a listener may do it.
 std::vector<llm::Delta> joined(const std::vector<llm::Delta>& pieces, int32_t choices) {
   std::vector<llm::Delta> all(static_cast<size_t>(choices));
   for (const llm::Delta& piece : pieces) {
@@ -123,7 +123,7 @@ TEST(SharedListener, EachHearsTheSame) {
     }
     for (One& one : all) {
       if (!one.left_after) shared.finish(one.member, [] {});
-      // One who came when something was said and left before the next piece heard nothing.
+      // A listener that joined after a delta and left before the next one got nothing.
       if (one.left_after && one.pieces->heard.empty()) continue;
       const auto until = static_cast<std::ptrdiff_t>(one.left_after.value_or(said.size()));
       EXPECT_EQ(joined(one.pieces->heard, kChoices),

@@ -123,7 +123,7 @@ class ClosedLoop {
                  : reply.refused ? FlightEnd::kRefused
                                  : FlightEnd::kAnswered;
     ++(reply.refused ? refused_ : answered_);
-    // Nobody sends again at once what was refused just now.
+    // No client sends a refused request again at once.
     if (reply.refused) now_s_ += 1e-3;
     limit_.ended(flight);
   }

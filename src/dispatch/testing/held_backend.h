@@ -52,7 +52,7 @@ class HeldBackend final : public llm::Backend {
     if (held != held_.end()) held->withdrawn = std::move(watch);
   }
 
-  // Ends, as a backend does soon by itself, what nobody wants any more; how many those were.
+  // Ends the calls whose tokens were stopped, as a backend does soon by itself. Returns how many.
   size_t end_unwanted() {
     std::deque<Held> ended;
     {
@@ -71,7 +71,7 @@ class HeldBackend final : public llm::Backend {
     return ended.size();
   }
 
-  // How often it was told that nobody wants an answer any more.
+  // How many calls were told that their answers are not wanted any more.
   int unwanted() const { return unwanted_; }
 
   // Says a bit of the answer to the request that is here longest.
