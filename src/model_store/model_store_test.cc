@@ -104,7 +104,7 @@ class ModelStoreTest : public ::testing::Test {
 
 // --- all is well --------------------------------------------------------------------------------
 
-TEST_F(ModelStoreTest, FetchesOnceAndThenAsksNobody) {
+TEST_F(ModelStoreTest, FetchesOnceAndThenAsksNoServer) {
   const std::string bytes = model_bytes(kSize);
   serve(bytes);
   EXPECT_EQ(fetched(), bytes);

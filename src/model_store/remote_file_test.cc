@@ -57,7 +57,7 @@ TEST(RemoteFile, ContentRanges) {
     EXPECT_FALSE(parse_content_range(text)) << text;
 }
 
-TEST(RemoteFile, WhoIsNotLetInIsToldHow) {
+TEST(RemoteFile, ARefusedDownloadIsToldWhatToDo) {
   EXPECT_THAT(message(401, {}, false),
               AllOf(HasSubstr("hf:o/r/f.gguf: https://hub answered 401"),
                     HasSubstr("https://hub/o/r"), HasSubstr("set HF_TOKEN")));

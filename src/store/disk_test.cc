@@ -170,7 +170,7 @@ TEST_P(DiskTest, ALockHasOneHolderAtATime) {
   EXPECT_TRUE(disk().lock(path_).has_value());
 }
 
-TEST_P(DiskTest, WhoHoldsALockIsSaidWithoutTakingIt) {
+TEST_P(DiskTest, TheHolderOfALockIsNamedWithoutTakingIt) {
   const auto nobody = disk().lock_holder(path_);
   ASSERT_TRUE(nobody.has_value());
   EXPECT_FALSE(nobody->has_value());

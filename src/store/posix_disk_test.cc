@@ -41,7 +41,7 @@ TEST_F(PosixDiskTest, OnlyRegularFilesAreOpened) {
               name == path("pipe") ? ErrorKind::kIo : ErrorKind::kInvalid)
         << name;
   }
-  // Nobody reads the pipe, so opening it to write fails at once instead of waiting.
+  // The pipe has no reader, so opening it to write fails at once instead of waiting.
   EXPECT_EQ(disk_.open_read(path("pipe")).error().kind, ErrorKind::kInvalid);
 }
 

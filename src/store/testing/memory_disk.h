@@ -34,7 +34,7 @@ class MemoryDisk final : public Disk {
   // Another name for a file that is there, as a hard link.
   void link(const std::string& path, const std::string& name);
 
-  // As the end of whoever holds them does.
+  // As the end of the processes that hold them does.
   void release_locks();
 
   // Another disk in the same state, without locks.
