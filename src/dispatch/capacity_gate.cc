@@ -46,13 +46,13 @@ void CapacityGate::end_request() {
   wake_waiters();
 }
 
-void CapacityGate::end_submit() {
-  --submitting_;
+void CapacityGate::end_outside_call() {
+  --outside_calls_;
   wake_waiters();
 }
 
 void CapacityGate::wait_idle(std::unique_lock<std::mutex>& lock) {
-  became_idle_.wait(lock, [this] { return in_flight_ == 0 && submitting_ == 0; });
+  became_idle_.wait(lock, [this] { return in_flight_ == 0 && outside_calls_ == 0; });
 }
 
 void CapacityGate::update_limits() {
@@ -65,7 +65,7 @@ void CapacityGate::update_limits() {
 void CapacityGate::wake_waiters() {
   if (submitters_waiting_ > 0 && is_worth_waking(free(), waiting_max_, policy_.queued()))
     wake_submitters();
-  if (in_flight_ == 0 && submitting_ == 0) became_idle_.notify_all();
+  if (in_flight_ == 0 && outside_calls_ == 0) became_idle_.notify_all();
 }
 
 int32_t CapacityGate::capacity() const {

@@ -55,11 +55,12 @@ class CapacityGate {
   void begin_request() { ++in_flight_; }
   void end_request();
 
-  // A thread is about to call Backend::submit; it has returned. Idle means that no thread is in a
-  // backend: the backend may be destroyed then.
-  void begin_submit() { ++submitting_; }
-  void end_submit();
+  // A thread is about to call Backend::submit or a callback of DispatchOptions; it has returned.
+  void begin_outside_call() { ++outside_calls_; }
+  void end_outside_call();
 
+  // Blocks until no request is unfinished and no thread is in such a call: then the backends and
+  // what the callbacks use may be destroyed.
   void wait_idle(std::unique_lock<std::mutex>& lock);
 
   // --- limits ---
@@ -89,7 +90,7 @@ class CapacityGate {
   std::condition_variable became_idle_;
   bool admitting_ = true;
   int32_t in_flight_ = 0;
-  int32_t submitting_ = 0;
+  int32_t outside_calls_ = 0;
   int32_t submitters_waiting_ = 0;
 };
 

@@ -252,7 +252,7 @@ Dispatcher::Effects Dispatcher::end_event(const Actions& actions) {
   const OpenItems::SharedOutcomes shared = items_.shared_outcomes(actions);
   for (const Action& action : actions) {
     if (const auto* send = std::get_if<Send>(&action)) {
-      gate_.begin_submit();
+      gate_.begin_outside_call();
       effects.emplace_back(SendCall{.upstream = send->upstream,
                                     .tokens = send->tokens,
                                     .reason = send->reason,
@@ -267,10 +267,14 @@ Dispatcher::Effects Dispatcher::end_event(const Actions& actions) {
       items_.promote(std::get<PromoteFollower>(action));
     }
   }
-  if (policy_.budget_is_spent() && !std::exchange(reported_budget_spent_, true))
+  if (policy_.budget_is_spent() && !std::exchange(reported_budget_spent_, true)) {
+    gate_.begin_outside_call();
     effects.emplace_back(BudgetSpent{});
-  if (policy_.is_at_calls_max() && !std::exchange(reported_calls_max_, true))
+  }
+  if (policy_.is_at_calls_max() && !std::exchange(reported_calls_max_, true)) {
+    gate_.begin_outside_call();
     effects.emplace_back(AtCallsMax{});
+  }
   return effects;
 }
 
@@ -304,7 +308,7 @@ void Dispatcher::apply(SendCall send) {
         call_ended(call, std::move(outcome));
       });
   const std::scoped_lock lock(mutex_);
-  gate_.end_submit();
+  gate_.end_outside_call();
 }
 
 void Dispatcher::apply(CompletedItem completed) {
@@ -334,10 +338,14 @@ void Dispatcher::apply(StopCall stop) {
 
 void Dispatcher::apply(BudgetSpent) {
   if (on_budget_spent_) on_budget_spent_();
+  const std::scoped_lock lock(mutex_);
+  gate_.end_outside_call();
 }
 
 void Dispatcher::apply(AtCallsMax) {
   if (on_calls_max_) on_calls_max_();
+  const std::scoped_lock lock(mutex_);
+  gate_.end_outside_call();
 }
 
 void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {

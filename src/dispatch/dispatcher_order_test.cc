@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
@@ -185,6 +186,37 @@ TEST_F(DispatcherOrder, ABudgetThatIsSpentIsToldOnceAndStops) {
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ends_.at("b").outcome));
   EXPECT_EQ(failed("c"), llm::FailureClass::kCancelled);
   EXPECT_EQ(failed("d"), llm::FailureClass::kCancelled);
+}
+
+// The callback may use what is destroyed once the dispatcher is idle.
+TEST_F(DispatcherOrder, IsNotIdleWhileTheBudgetsCallbackRuns) {
+  DispatchOptions options{.in_flight_max = 1, .cost_max = 25};
+  options.cost_of = [](const llm::Request&, const llm::Usage& usage) {
+    return Cost{usage.completion_tokens};
+  };
+  std::atomic<bool> returned = false;
+  std::jthread waiter;
+  options.on_budget_spent = [&] {
+    // Another thread ends what is queued, as a user's interrupt does at this moment.
+    std::thread([&] { dispatcher_->cancel_waiting(); }).join();
+    waiter = std::jthread([&] {
+      dispatcher_->wait_idle();
+      EXPECT_TRUE(returned);
+    });
+    // Time for the waiter to return too early.
+    for (int i = 0; i < 1000; ++i)
+      std::this_thread::yield();
+    returned = true;
+  };
+  open(std::move(options));
+  for (const char* name : {"a", "b", "c"})
+    submit(name, {}, 10);
+  llm::Answer answer;
+  answer.usage.completion_tokens = 10;
+  first_.answer_next(answer);
+  first_.answer_next(answer);
+  EXPECT_TRUE(returned);
+  EXPECT_EQ(failed("c"), llm::FailureClass::kCancelled);
 }
 
 // Of what it is expected to cost a row may give back.
