@@ -165,6 +165,7 @@ std::optional<ItemId> Dispatcher::enter(std::unique_lock<std::mutex> lock, OpenI
         .result = {.outcome = *std::move(known), .attempts = 0, .source = OutcomeSource::kCached}});
   } else if (!gate_.is_admitting()) {
     gate_.end_request();
+    lock.unlock();  // what `open` holds is destroyed without it
     return std::nullopt;
   } else {
     items_.add(item.id, std::move(open));
