@@ -230,12 +230,15 @@ void OllamaBackend::ask_next(const std::shared_ptr<Model>& model) {
 
 void OllamaBackend::known(const std::shared_ptr<Model>& model) {
   OllamaContext context;
+  bool closed = false;
   {
     const std::scoped_lock lock(state_->mutex);
+    closed = state_->closed;
     if (model->answers.size() == model->questions.size())
       context = context_of(model->answers[2], loaded_context(model->answers[1], model->there));
   }
-  if (on_context_) on_context_(model->name, context.tokens);
+  // Questions that the destructor broke off say nothing about the server.
+  if (on_context_ && !closed) on_context_(model->name, context.tokens);
   {
     const std::scoped_lock lock(state_->mutex);
     model->context = context;

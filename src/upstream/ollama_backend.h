@@ -19,8 +19,8 @@ namespace windrow::upstream {
 
 class OllamaBackend final : public llm::Backend {
  public:
-  // Called once for each model, on the client's loop; 0: the context is unknown, and nothing is
-  // checked. May be empty.
+  // Called once for each model, on the client's loop, unless the backend is destroyed first; 0: the
+  // context is unknown, and nothing is checked. May be empty.
   using OnContext = std::function<void(const std::string& model, int64_t tokens)>;
 
   // `client` and `inner` outlive it; `options` are those of `inner`.

@@ -21,6 +21,7 @@ using http::testing::TestRequest;
 using http::testing::TestServer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Answers everything at once, having read so many tokens.
 class Answering final : public llm::Backend {
@@ -147,6 +148,7 @@ TEST_F(OllamaBackendTest, ACallThatWaitsForTheContextCanBeCancelled) {
   backend_.reset();
   EXPECT_EQ(end_of(std::move(last)), "cancelled");
   EXPECT_EQ(inner_.submitted, 0);
+  EXPECT_THAT(contexts_, IsEmpty()) << "a question that was broken off is no unknown context";
 }
 
 }  // namespace
