@@ -9,7 +9,13 @@ namespace windrow::async {
 
 Executor::Executor(int32_t threads, Start start)
     : threads_max_(static_cast<size_t>(std::max(threads, 1))), long_max_(std::max(threads / 2, 1)) {
-  if (start == Start::kNow) start_threads();
+  if (start != Start::kNow) return;
+  try {
+    start_threads();
+  } catch (...) {
+    stop();  // those that did start; unjoined they would end the process
+    throw;
+  }
 }
 
 Executor::~Executor() {

@@ -1,9 +1,14 @@
 #include "async/executor.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <fstream>
 #include <latch>
+#include <system_error>
 #include <vector>
 
 namespace windrow::async {
@@ -94,6 +99,33 @@ TEST(Executor, WhatATaskPostsWhileItStopsIsRun) {
     executor.post([&] { executor.post([&] { ++done; }); });
   }
   EXPECT_EQ(done, 1);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kAddressSpaceIsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kAddressSpaceIsSanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kAddressSpaceIsSanitized = false;
+#endif
+
+size_t address_space_bytes() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(Executor, AThreadThatTheSystemDoesNotGiveIsAnException) {
+  if (kAddressSpaceIsSanitized) GTEST_SKIP() << "sanitizers need their address space";
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  // Room for the stacks of some threads, not for those of all.
+  const rlimit tight{.rlim_cur = address_space_bytes() + (size_t{64} << 20),
+                     .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  EXPECT_THROW(Executor executor(200), std::system_error);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
 }
 
 TEST(ExecutorDeathTest, NothingIsPostedAfterItStopped) {
