@@ -36,7 +36,7 @@ class Input {
   virtual ~Input() = default;
 
   // Opens the bytes from the start, not decompressed. kConflict for an input that can be read only
-  // once and has been opened. `before_wait` may be empty.
+  // once and has been opened, kNotFound, kIo. `before_wait` may be empty.
   virtual Result<std::unique_ptr<ByteSource>> open(BeforeWait before_wait = nullptr) = 0;
 
   // Whether it can be opened more than once: a regular file can, a pipe or terminal cannot.
@@ -50,7 +50,7 @@ class Input {
 };
 
 // The file at `path`, or standard input for "-". kNotFound when there is none, kInvalid for a
-// folder.
+// folder, kIo.
 Result<std::unique_ptr<Input>> open_input(const std::string& path);
 
 // Decompresses `packed` if its first bytes are those of gzip or zstd; other bytes pass unchanged

@@ -60,7 +60,7 @@ class LineSource {
 std::unique_ptr<LineSource> make_line_source(std::unique_ptr<ByteSource> bytes, std::string name,
                                              LineLimits limits = {});
 
-// Opens `input` from the start. `before_wait`: see Input::open.
+// Opens `input` from the start. Fails as Input::open; `before_wait` is described there.
 Result<std::unique_ptr<LineSource>> open_lines(Input& input, LineLimits limits = {},
                                                BeforeWait before_wait = nullptr);
 

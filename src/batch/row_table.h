@@ -33,6 +33,7 @@ class RowTable {
   RowTable& operator=(const RowTable&) = delete;
   ~RowTable() = default;
 
+  // Nothing: it was not added.
   std::optional<Slot> find(const Hash128& identity) const;
 
   // Finds a row, or adds it with `value`, which is not 0. The second: whether it was added.

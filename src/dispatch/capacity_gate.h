@@ -46,7 +46,11 @@ class CapacityGate {
   bool admits(const WorkItem& item) const;
 
   bool is_admitting() const { return admitting_; }
+
+  // From now on wait() returns false, also where it blocks, and admits() too.
   void stop_admitting();
+
+  // Makes blocked calls of wait() look again: at `left`, and whether there is capacity.
   void wake_submitters() { capacity_grew_.notify_all(); }
 
   // --- what is unfinished ---
@@ -73,8 +77,11 @@ class CapacityGate {
   // each event of the policy.
   void wake_waiters();
 
-  int32_t in_flight() const { return in_flight_; }
-  int32_t submitters_waiting() const { return submitters_waiting_; }
+  int32_t in_flight() const { return in_flight_; }                    // unfinished requests
+  int32_t submitters_waiting() const { return submitters_waiting_; }  // blocked in wait()
+
+  // How many requests may be unfinished: those that the upstreams take now and those that may be
+  // queued.
   int32_t capacity() const;
 
  private:

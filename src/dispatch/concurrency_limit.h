@@ -86,24 +86,28 @@ class ConcurrencyLimit {
  public:
   explicit ConcurrencyLimit(ConcurrencyOptions options = {});
 
+  // How many requests may be in flight now; at least 1.
   int32_t limit() const { return std::min(limit_, most_); }
 
-  // No more than this from now on, though more may bring more; for what upstreams share
-  // (SharedLimit below). It looks for more again when it may.
+  // An upper bound from outside, from now on: the part of what upstreams share (SharedLimit below).
+  // It looks for more again when the bound is raised.
   void set_most(TimePoint now, int32_t most);
 
   // A request is sent; `in_flight` counts it.
   void sent(TimePoint now, int32_t in_flight);
 
+  // A request that was reported by sent() has ended. May change limit().
   void ended(const Flight& flight);
 
   // Nothing is sent until then, so requests in flight have fewer others beside them than it seems.
   void paused(TimePoint until);
 
-  // When time alone may raise the limit. Nothing: only ends of requests can.
+  // When time alone may raise the limit: then wake() is to be called. Nothing: only ends of
+  // requests can.
   std::optional<TimePoint> wake_at() const;
   void wake(TimePoint now);
 
+  // What was found out so far, also while the search goes on.
   ConcurrencyFinding finding() const;
 
  private:

@@ -57,19 +57,25 @@ struct DispatchOptions {
   ResponseCache* cache = nullptr;
   std::string cache_scope;
 
-  // DispatchPolicyOptions::calls_max. `on_calls_max` is called once, without a lock, when requests
-  // are queued because of it.
+  // --- callbacks ---
+  // Called without a lock, on threads as those of Done; they must not block. The dispatcher is not
+  // idle while one runs (Dispatcher::wait_idle).
+
+  // DispatchPolicyOptions::calls_max. `on_calls_max` is called once, when requests are queued
+  // because of it.
   int32_t calls_max = 0;
   std::function<void()> on_calls_max;
 
+  // DispatchPolicyOptions::cost_max. `cost_of` is called for each call that has ended, and
+  // for each request of a packed one; empty: all is free.
   Cost cost_max = 0;
-  std::function<Cost(const llm::Request&, const llm::Usage&)> cost_of;  // empty: all is free
+  std::function<Cost(const llm::Request&, const llm::Usage&)> cost_of;
 
-  // Called once, without a lock, when nothing more is sent because of cost_max, on a thread that
-  // calls Done. The caller decides what to do: stop_admitting and cancel_waiting end the rest.
+  // Called once, when nothing more is sent because of cost_max. The owner of the dispatcher decides
+  // what to do: stop_admitting and cancel_waiting end the rest.
   std::function<void()> on_budget_spent;
 
-  // Called for each packed call, without a lock, on the thread that sends it.
+  // Called for each packed call, just before it is sent.
   std::function<void(const SentBatch&)> on_batch;
 
   uint64_t seed = 1;

@@ -117,8 +117,13 @@ class DispatchPolicy {
 
   // --- events: each adds to `actions` what is to be done now ---
 
+  // A new item; its id is unique. `expected`: what it costs at most, for cost_max.
   void submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions);
+
+  // A call that a Send began has ended; once for each, also for one that a Stop named.
   void ended(TimePoint now, CallId call, const CallEnd& end, Actions& actions);
+
+  // Time has passed; see wake_at().
   void wake(TimePoint now, Actions& actions);
 
   // Ends what is not in flight with kCancelled. Nothing is retried from now on.
@@ -136,7 +141,8 @@ class DispatchPolicy {
 
   // --- readings of one item ---
 
-  bool is_in_flight(ItemId item) const;
+  // Both are false for an item that has ended.
+  bool is_in_flight(ItemId item) const;  // itself: a follower is not
 
   // It is queued or in back-off, or follows an item that is.
   bool is_waiting(ItemId item) const;
@@ -146,12 +152,13 @@ class DispatchPolicy {
     return item.lane == 0 && item.same_answer && single_flight_.is_asked(*item.same_answer);
   }
 
-  // Of a call in flight, in the order of its Send; a follower may have taken over from one.
+  // The items of a call in flight, in the order of its Send; a follower may have taken over from
+  // one. Valid until the next event.
   const std::vector<ItemId>& items_of(CallId call) const { return calls_.at(call).items; }
 
   // --- readings of all ---
 
-  size_t unfinished() const { return items_.size(); }
+  size_t unfinished() const { return items_.size(); }  // items
 
   // Queued for an upstream to have capacity.
   size_t queued() const { return queue_.size() + packer_.waiting(); }

@@ -6,8 +6,8 @@
 // brought the event. OpenItems keeps what the items are, CapacityGate how many there may be.
 //
 // Done and on_delta are called without a lock, on a thread of a backend's or of the waker's, or on
-// one that submits, offers or cancels. They may call any method but submit, which blocks, and the
-// destructor; on_delta may not offer either.
+// one that submits, offers or cancels. They may call any method but submit and wait_idle, which
+// block, and the destructor; on_delta may not offer either.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,8 @@ class Dispatcher final : public Submitter {
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock& clock,
              Waker& waker);
 
-  // Waits until every request has ended; cancel first if that should not take long.
+  // As stop_admitting and wait_idle; cancel first if that should not take long. No other method may
+  // be running on another thread.
   ~Dispatcher() override;
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -108,7 +109,8 @@ class Dispatcher final : public Submitter {
   void cancel_waiting() override;
   void cancel_all() override;
 
-  // Blocks until no request is unfinished and no thread is in a backend on its behalf.
+  // Blocks until no request is unfinished, and no thread is in a backend or in a callback of the
+  // options on behalf of this dispatcher.
   void wait_idle();
 
   // --- readings ---

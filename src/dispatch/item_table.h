@@ -76,12 +76,14 @@ class ItemTable {
 
   void remove(ItemId id);
 
+  // The record of an item that is here.
   Record& at(ItemId id) { return records_.at(id); }
   const Record& at(ItemId id) const { return records_.at(id); }
 
   // nullptr: it has ended or was never submitted.
   const Record* find(ItemId id) const;
 
+  // Moves a record from one state to another; set_backoff to kBackoff, until `retry_at`.
   void set_state(Record& record, QueueState state);
   void set_backoff(Record& record, TimePoint retry_at);
 
@@ -96,7 +98,7 @@ class ItemTable {
   size_t in_flight() const { return in_flight_; }
 
   QueueReading queue(TimePoint now) const;
-  std::vector<TenantReading> tenants() const;
+  std::vector<TenantReading> tenants() const;  // in no particular order; linear in their number
 
   // Of this priority and higher ones: how much is queued or in back-off, in slots
   // (WorkItem::slots), each item counting for 16 at most.

@@ -93,7 +93,7 @@ struct PreparedCall {
 
 class OpenItems {
  public:
-  void add(ItemId id, OpenItem item);
+  void add(ItemId id, OpenItem item);  // a new id
 
   // Whether it waits for its model to be loaded. False for one that has ended.
   bool waits_for_load(ItemId id) const;
@@ -118,7 +118,7 @@ class OpenItems {
   using SharedOutcomes = std::unordered_map<ItemId, std::shared_ptr<const llm::Outcome>>;
   SharedOutcomes shared_outcomes(const Actions& actions) const;
 
-  // Removes an item that has ended.
+  // Removes an item that has ended; `shared` is that of the same actions.
   CompletedItem complete(const Ended& ended, const SharedOutcomes& shared);
 
  private:

@@ -81,18 +81,21 @@ struct Pack {
   friend bool operator==(const Pack&, const Pack&) = default;
 };
 
-// Shortens the call to `rows_max` rows; returns the others, for a later call.
+// Shortens the call to `rows_max` rows; returns the others, for a later call. Nothing: it has no
+// more.
 std::optional<Pack> split_pack(Pack& pack, int32_t rows_max);
 
 class Packer {
  public:
   explicit Packer(PackerOptions options = {}) : options_(options), size_(options) {}
 
+  // Whether this item goes through a packer at all.
   bool packs(const WorkItem& item) const {
     return options_.rows_max > 1 && item.pack != 0 && item.lane == 0;
   }
 
-  // `rows_max`: of the call that the item goes in; a call that failed is retried in halves.
+  // Queues an item that packs(). `rows_max`: of the call that the item goes in; a call that failed
+  // is retried in halves.
   void add(TimePoint now, const WorkItem& item, int32_t rows_max = INT32_MAX);
 
   // The call to send now that an upstream has capacity; nothing: none is queued, or it waits for
@@ -108,10 +111,11 @@ class Packer {
   // `item` takes over the turn of the item `id`. False: `id` is not queued here.
   [[nodiscard]] bool replace(ItemId id, const WorkItem& item);
 
+  // Take an item out, or all. Nothing: it is not queued here.
   std::optional<WorkItem> take(ItemId id);
   std::vector<WorkItem> take_all();
 
-  PackSize& size() { return size_; }
+  PackSize& size() { return size_; }  // to be told of answers, and of calls that were too large
   size_t waiting() const { return ranks_.size(); }
 
  private:

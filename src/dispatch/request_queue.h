@@ -65,7 +65,8 @@ class ReadyItems {
   void add(const WorkItem& item, uint64_t arrival);
   void remove(const WorkItem& item, uint64_t arrival);
 
-  // The first item of this kind that `accept` takes.
+  // The first item of this kind that `accept` takes; it stays here. Nothing: none was taken, of
+  // those that scan_max allows to offer.
   std::optional<ItemId> find(Kind kind, const Accept& accept) const;
 
   // The item, which is still here, is sent: what counts runs of deadlines.
@@ -125,13 +126,15 @@ class RequestQueue {
 
   explicit RequestQueue(RequestQueueOptions options = {});
 
+  // Queues an item that is not here yet, last of its lane, or of its tenant and priority.
   void push(const WorkItem& item);
 
   // An item that was handed out and is to be sent again: it keeps its arrival. Its lane stays
   // closed meanwhile.
   void put_back(const WorkItem& item);
 
-  // Hands out the first item that `accept` takes, in the order above.
+  // Hands out the first item that `accept` takes, in the order above, to be reported by ended() or
+  // put_back(). Nothing: none was taken.
   std::optional<WorkItem> next(const Accept& accept);
 
   // An item is sent that was handed out here or queued elsewhere: charges its tenant. To be settled

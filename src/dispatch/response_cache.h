@@ -37,7 +37,7 @@ struct CacheReading {
 class ResponseCache {
  public:
   // Reads where the records are; a missing file is begun. kConflict when another process has it
-  // open, kInvalid for a file that is something else. `disk` outlives it.
+  // open, kInvalid for a file that is something else, kDiskFull, kIo. `disk` outlives it.
   static Result<std::unique_ptr<ResponseCache>> open(store::Disk& disk, const std::string& path);
 
   // Syncs, as far as the disk lets it.
@@ -48,7 +48,8 @@ class ResponseCache {
   // The answer with its raw body and usage; nothing: it is not stored. Blocks on the disk.
   std::optional<llm::Answer> find(const Hash128& question);
 
-  // Stores an answer with a raw body; others are ignored. Blocks on the disk.
+  // Stores an answer with a raw body; others are ignored. Blocks on the disk. An error ends the
+  // storing (CacheReading::error).
   void put(const Hash128& question, const llm::Answer& answer);
 
   CacheReading reading() const;

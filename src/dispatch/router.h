@@ -57,6 +57,8 @@ class Router {
   std::optional<UpstreamId> choose(uint64_t group, std::span<const UpstreamId> open,
                                    bool anywhere) const;
 
+  // A call is sent to an upstream that choose() or the caller chose; it becomes a home of the
+  // group. `tokens` is what it will cost, about, and is outstanding until ended() takes it back.
   void sent(TimePoint now, UpstreamId upstream, uint64_t group, int64_t tokens);
 
   enum class End : uint8_t {
@@ -66,6 +68,8 @@ class Router {
     kNeither,  // says nothing about it: a bad row, a refusal for load, a cancel
     kUnsent,   // nothing was sent
   };
+
+  // A call has ended; `tokens` as in sent(). May eject the upstream, or bring it back.
   void ended(TimePoint now, UpstreamId upstream, int64_t tokens, End end);
 
   Health health(UpstreamId upstream) const { return upstreams_[upstream.value()].health; }

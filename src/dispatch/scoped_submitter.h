@@ -32,16 +32,19 @@ class ScopedSubmitter final : public Submitter {
   // `dispatcher` outlives it.
   explicit ScopedSubmitter(Dispatcher& dispatcher, ShareOptions options = {});
 
-  // As cancel_all(), and waits until every Done has returned.
+  // As stop_admitting() and cancel_all(), and waits until every Done has returned. Not in a Done.
   ~ScopedSubmitter() override;
   ScopedSubmitter(const ScopedSubmitter&) = delete;
   ScopedSubmitter& operator=(const ScopedSubmitter&) = delete;
 
+  // As Submitter says: any thread but one that is in a Done, and only for requests that came
+  // through this object.
   [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected, Done done) override;
   void stop_admitting() override;
   void cancel_waiting() override;
   void cancel_all() override;
 
+  // Requests that were accepted and whose Done has not returned.
   int32_t in_flight() const;
 
  private:

@@ -7,7 +7,7 @@ namespace windrow::dispatch {
 
 SharedListener::Member SharedListener::join(std::shared_ptr<llm::StreamSink> listener) {
   const Lock lock(mutex_);
-  hearers_.emplace(++joined_, Hearer{.listener = std::move(listener), .has_heard = !has_begun_});
+  listeners_.emplace(++joined_, Joined{.listener = std::move(listener), .is_current = !has_begun_});
   return joined_;
 }
 
@@ -15,21 +15,21 @@ void SharedListener::on_delta(llm::Delta piece) {
   Lock lock(mutex_);
   has_begun_ = true;
   if (keeps_) keep(piece);
-  for (auto next = hearers_.begin(); next != hearers_.end();) {
+  for (auto next = listeners_.begin(); next != listeners_.end();) {
     const Member member = next->first;
-    const bool has_heard = std::exchange(next->second.has_heard, true);
-    tell(lock, member, has_heard ? std::vector<llm::Delta>(1, piece) : said_);
-    next = hearers_.upper_bound(member);
+    const bool is_current = std::exchange(next->second.is_current, true);
+    emit(lock, member, is_current ? std::vector<llm::Delta>(1, piece) : deltas_);
+    next = listeners_.upper_bound(member);
   }
 }
 
 // Pieces of one choice become one, as far as they can.
 void SharedListener::keep(const llm::Delta& piece) {
-  const auto last = std::find_if(said_.rbegin(), said_.rend(), [&](const llm::Delta& said) {
+  const auto last = std::find_if(deltas_.rbegin(), deltas_.rend(), [&](const llm::Delta& said) {
     return said.choice == piece.choice;
   });
-  if (last == said_.rend() || !last->raw.empty() || !piece.raw.empty() || last->finish_reason) {
-    said_.push_back(piece);
+  if (last == deltas_.rend() || !last->raw.empty() || !piece.raw.empty() || last->finish_reason) {
+    deltas_.push_back(piece);
     return;
   }
   last->text += piece.text;
@@ -39,14 +39,14 @@ void SharedListener::keep(const llm::Delta& piece) {
   last->finish_reason = piece.finish_reason;
 }
 
-void SharedListener::tell(Lock& lock, Member member, std::vector<llm::Delta> pieces) {
-  const std::shared_ptr<llm::StreamSink> listener = hearers_.at(member).listener;
-  told_ = member;
+void SharedListener::emit(Lock& lock, Member member, std::vector<llm::Delta> pieces) {
+  const std::shared_ptr<llm::StreamSink> listener = listeners_.at(member).listener;
+  called_ = member;
   lock.unlock();
   for (llm::Delta& piece : pieces)
     listener->on_delta(std::move(piece));
   lock.lock();
-  told_.reset();
+  called_.reset();
   if (const std::function<void()> then = std::exchange(then_, nullptr)) {
     lock.unlock();
     then();
@@ -57,8 +57,8 @@ void SharedListener::tell(Lock& lock, Member member, std::vector<llm::Delta> pie
 void SharedListener::leave(Member member, std::function<void()> then) {
   {
     const Lock lock(mutex_);
-    hearers_.erase(member);
-    if (told_ == member) {
+    listeners_.erase(member);
+    if (called_ == member) {
       then_ = std::move(then);
       return;
     }
@@ -68,9 +68,9 @@ void SharedListener::leave(Member member, std::function<void()> then) {
 
 void SharedListener::finish(Member member, std::function<void()> then) {
   Lock lock(mutex_);
-  const auto found = hearers_.find(member);
-  if (found != hearers_.end() && !std::exchange(found->second.has_heard, true))
-    tell(lock, member, said_);
+  const auto found = listeners_.find(member);
+  if (found != listeners_.end() && !std::exchange(found->second.is_current, true))
+    emit(lock, member, deltas_);
   lock.unlock();
   leave(member, std::move(then));
 }

@@ -25,45 +25,48 @@ class SharedListener final : public llm::StreamSink {
  public:
   using Member = uint64_t;
 
-  // `keeps`: others may join when something has been said.
+  // `keeps`: listeners may join after the first delta, so deltas are kept for them.
   explicit SharedListener(bool keeps) : keeps_(keeps) {}
 
-  // Any thread.
+  // Adds a listener, which is held until it leaves. Returns its name for the functions below. Any
+  // thread.
   Member join(std::shared_ptr<llm::StreamSink> listener);
 
+  // On the backend's thread.
   void on_delta(llm::Delta piece) override;
 
-  // The member hears nothing after `then`, which is called when it hears nothing at this moment:
-  // now, or by the thread that is telling it something.
+  // Removes a listener; once for each. It gets no delta after `then`, which is called once: before
+  // leave returns, or, where the listener is being called at this moment, afterwards by the thread
+  // that calls it. Any thread, also from within on_delta of a listener.
   void leave(Member member, std::function<void()> then);
 
-  // As leave, when the answer has ended: it gets the deltas that it has not had first. Not while
-  // on_delta is being called.
+  // As leave, when the answer has ended: first the listener gets the deltas that it has not had.
+  // Not while on_delta is being called.
   void finish(Member member, std::function<void()> then);
 
   // Whether a delta has come. Any thread.
   bool has_begun() const;
 
  private:
-  struct Hearer {
+  struct Joined {
     std::shared_ptr<llm::StreamSink> listener;
-    bool has_heard = false;  // all that was said so far
+    bool is_current = false;  // it has had all deltas so far
   };
 
   using Lock = std::unique_lock<std::mutex>;
 
   void keep(const llm::Delta& piece);
-  void tell(Lock& lock, Member member, std::vector<llm::Delta> pieces);
+  void emit(Lock& lock, Member member, std::vector<llm::Delta> pieces);
 
   const bool keeps_;
   mutable std::mutex mutex_;
-  std::map<Member, Hearer> hearers_;
-  Member joined_ = 0;
-  std::vector<llm::Delta> said_;
+  std::map<Member, Joined> listeners_;
+  Member joined_ = 0;               // the last one
+  std::vector<llm::Delta> deltas_;  // so far; empty unless they are kept
   bool has_begun_ = false;
 
   // The member whose listener is being called, and what to call when it returns: then it has left.
-  std::optional<Member> told_;
+  std::optional<Member> called_;
   std::function<void()> then_;
 };
 

@@ -48,7 +48,8 @@ struct Delivery {
 // Thread-safe. Every method concerns the requests that were submitted through this object.
 class Submitter {
  public:
-  // Called exactly once per accepted request, on whatever thread.
+  // Called exactly once per accepted request, without a lock, on a thread of a backend's or on one
+  // that submits or cancels; perhaps before submit has returned. It may not block on this object.
   using Done = std::function<void(DispatchResult)>;
 
   virtual ~Submitter() = default;

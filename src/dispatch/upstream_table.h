@@ -120,6 +120,7 @@ class UpstreamTable {
 
   // --- times ---
 
+  // Time has passed: limits may have grown.
   void wake(TimePoint now);
 
   // When an upstream that could take nothing in the last round may take something.

@@ -16,14 +16,14 @@ class Waker {
  public:
   virtual ~Waker() = default;
 
-  // Sets what to call. Once, before anything else. `call` never runs within wake_at, so the caller
-  // of wake_at may hold a lock that `call` takes.
+  // Sets what to call, on a thread of the waker's. Once, before anything else. `call` never runs
+  // within wake_at, so the caller of wake_at may hold a lock that `call` takes.
   virtual void start(std::function<void()> call) = 0;
 
   // Call when it is so late. Replaces the time before; nothing: do not call. Any thread.
   virtual void wake_at(std::optional<TimePoint> at) = 0;
 
-  // Returns when no call is in progress, and none will come.
+  // Returns when no call is in progress, and none will come. Blocks; not from within `call`.
   virtual void stop() = 0;
 };
 
