@@ -13,7 +13,7 @@ Executor::Executor(int32_t threads, Start start)
   try {
     start_threads();
   } catch (...) {
-    stop();  // those that did start; unjoined they would end the process
+    stop();  // the threads that did start: not joined, they would end the process
     throw;
   }
 }
