@@ -1,6 +1,5 @@
 #include "dispatch/shared_listener.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace windrow::dispatch {
@@ -14,29 +13,13 @@ SharedListener::Member SharedListener::join(std::shared_ptr<llm::StreamSink> lis
 void SharedListener::on_delta(llm::Delta piece) {
   Lock lock(mutex_);
   has_begun_ = true;
-  if (keeps_) keep(piece);
+  if (keeps_) llm::append(deltas_, piece);
   for (auto next = listeners_.begin(); next != listeners_.end();) {
     const Member member = next->first;
     const bool is_current = std::exchange(next->second.is_current, true);
     emit(lock, member, is_current ? std::vector<llm::Delta>(1, piece) : deltas_);
     next = listeners_.upper_bound(member);
   }
-}
-
-// Pieces of one choice become one, as far as they can.
-void SharedListener::keep(const llm::Delta& piece) {
-  const auto last = std::find_if(deltas_.rbegin(), deltas_.rend(), [&](const llm::Delta& said) {
-    return said.choice == piece.choice;
-  });
-  if (last == deltas_.rend() || !last->raw.empty() || !piece.raw.empty() || last->finish_reason) {
-    deltas_.push_back(piece);
-    return;
-  }
-  last->text += piece.text;
-  last->reasoning += piece.reasoning;
-  llm::join(last->tool_calls, piece.tool_calls);
-  last->tokens.insert(last->tokens.end(), piece.tokens.begin(), piece.tokens.end());
-  last->finish_reason = piece.finish_reason;
 }
 
 void SharedListener::emit(Lock& lock, Member member, std::vector<llm::Delta> pieces) {

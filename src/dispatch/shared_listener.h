@@ -55,7 +55,6 @@ class SharedListener final : public llm::StreamSink {
 
   using Lock = std::unique_lock<std::mutex>;
 
-  void keep(const llm::Delta& piece);
   void emit(Lock& lock, Member member, std::vector<llm::Delta> pieces);
 
   const bool keeps_;

@@ -36,9 +36,12 @@ std::vector<llm::Delta> joined(const std::vector<llm::Delta>& pieces, int32_t ch
     whole.choice = piece.choice;
     whole.text += piece.text;
     whole.reasoning += piece.reasoning;
+    whole.refusal += piece.refusal;
     whole.raw += piece.raw;
     whole.tokens.insert(whole.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     if (piece.finish_reason) whole.finish_reason = piece.finish_reason;
+    whole.cut_character = whole.cut_character || piece.cut_character;
+    if (piece.stopped_by) whole.stopped_by = piece.stopped_by;
   }
   return all;
 }
@@ -77,6 +80,22 @@ TEST(SharedListener, WhatIsKeptIsNoMoreThanTheAnswer) {
   EXPECT_EQ(late->heard[0].text, std::string(500, 'x'));
 }
 
+TEST(SharedListener, TextAfterACallStaysAfterItForALateListener) {
+  SharedListener shared(true);
+  shared.on_delta(text("before "));
+  llm::Delta call;
+  call.tool_calls.resize(1);
+  shared.on_delta(call);
+  shared.on_delta(text("after "));
+  shared.on_delta(text("it"));
+  const auto late = std::make_shared<Pieces>();
+  shared.finish(shared.join(late), [] {});
+  ASSERT_EQ(late->heard.size(), 2U);
+  EXPECT_EQ(late->heard[0].text, "before ");
+  EXPECT_EQ(late->heard[0].tool_calls.size(), 1U);
+  EXPECT_EQ(late->heard[1].text, "after it");
+}
+
 // Joining, leaving and ending at random: each hears the answer from its beginning, as far as it
 // stays.
 TEST(SharedListener, EachHearsTheSame) {
@@ -112,9 +131,12 @@ TEST(SharedListener, EachHearsTheSame) {
         llm::Delta piece = text(std::string(1 + random.below(3), 'a'), choice);
         piece.text += std::to_string(step);
         if (random.chance(0.3)) piece.reasoning = "r" + std::to_string(step);
+        if (random.chance(0.1)) piece.refusal = "no" + std::to_string(step);
         if (random.chance(0.3)) piece.tokens.resize(1 + random.below(2));
         if (random.chance(0.05)) {
           piece.finish_reason = llm::FinishReason::kLength;
+          piece.cut_character = random.chance(0.5);
+          if (random.chance(0.5)) piece.stopped_by = "stop";
           finished[static_cast<size_t>(choice)] = true;
         }
         said.push_back(piece);

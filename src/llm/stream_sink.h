@@ -5,13 +5,17 @@
 // that fails may have had deltas before.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "llm/answer.h"
+#include "llm/tool_call.h"
 
 namespace windrow::llm {
 
@@ -48,6 +52,27 @@ inline size_t bytes_of(const Delta& piece) {
   for (const ScoredToken& token : piece.tokens)
     bytes += bytes_of(token);
   return bytes;
+}
+
+// Adds a delta to those that a reader has not had. Where the order allows it is merged into the
+// last one of its choice, so that together they are no longer than the answer.
+inline void append(std::vector<Delta>& deltas, Delta delta) {
+  for (auto last = deltas.rbegin(); delta.raw.empty() && last != deltas.rend(); ++last) {
+    if (last->choice != delta.choice || !last->raw.empty()) continue;
+    // Within a delta, text precedes tool calls.
+    const bool says = !delta.text.empty() || !delta.reasoning.empty() || !delta.refusal.empty();
+    if (says && !last->tool_calls.empty()) break;
+    last->text += delta.text;
+    last->reasoning += delta.reasoning;
+    last->refusal += delta.refusal;
+    join(last->tool_calls, std::move(delta.tool_calls));
+    std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(last->tokens));
+    if (delta.finish_reason) last->finish_reason = delta.finish_reason;
+    last->cut_character = last->cut_character || delta.cut_character;
+    if (delta.stopped_by) last->stopped_by = std::move(delta.stopped_by);
+    return;
+  }
+  deltas.push_back(std::move(delta));
 }
 
 class StreamSink {

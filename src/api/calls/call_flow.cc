@@ -1,6 +1,5 @@
 #include "api/calls/call_flow.h"
 
-#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -27,7 +26,7 @@ CallSteps CallFlow::emit(std::vector<llm::Delta> deltas, bool unsent, TimePoint 
   CallSteps steps;
   if (!listens() || !stream_ || ended_) return steps;
   for (llm::Delta& delta : deltas)
-    add_pending(std::move(delta));
+    llm::append(pending_, std::move(delta));
   if (unsent || pending_.empty()) return steps;
   quiet_since_ = now;
   emit_pending(steps);
@@ -99,28 +98,6 @@ void CallFlow::start(CallSteps& steps) {
   client_ = Client::kReads;
   status_ = 200;
   steps.start = true;
-}
-
-// Deltas that the client has not read are merged, one for each choice, where the order allows it.
-void CallFlow::add_pending(llm::Delta delta) {
-  if (delta.raw.empty()) {
-    for (auto one = pending_.rbegin(); one != pending_.rend(); ++one) {
-      if (one->choice != delta.choice || !one->raw.empty()) continue;
-      // Within a delta, text precedes tool calls.
-      const bool says = !delta.text.empty() || !delta.reasoning.empty() || !delta.refusal.empty();
-      if (says && !one->tool_calls.empty()) break;
-      one->text += delta.text;
-      one->reasoning += delta.reasoning;
-      llm::join(one->tool_calls, std::move(delta.tool_calls));
-      one->refusal += delta.refusal;
-      std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(one->tokens));
-      if (delta.finish_reason) one->finish_reason = delta.finish_reason;
-      one->cut_character = one->cut_character || delta.cut_character;
-      if (delta.stopped_by) one->stopped_by = std::move(delta.stopped_by);
-      return;
-    }
-  }
-  pending_.push_back(std::move(delta));
 }
 
 void CallFlow::emit_pending(CallSteps& steps) {

@@ -80,7 +80,6 @@ class CallFlow {
 
   bool listens() const { return client_ == Client::kWaits || client_ == Client::kReads; }
   void start(CallSteps& steps);
-  void add_pending(llm::Delta delta);
   void emit_pending(CallSteps& steps);
   void answer(http::ServerReply reply, CallSteps& steps);
   void fail(const llm::Failure& failure, CallSteps& steps);
@@ -94,7 +93,7 @@ class CallFlow {
   std::string code_;
 
   std::unique_ptr<AnswerStream> stream_;
-  std::vector<llm::Delta> pending_;  // held back while the client reads
+  std::vector<llm::Delta> pending_;  // held back while the client reads; merged by llm::append
   TimePoint quiet_since_;
   std::optional<TimePoint> deadline_;
 };
