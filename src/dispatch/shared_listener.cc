@@ -23,7 +23,7 @@ void SharedListener::on_delta(llm::Delta piece) {
 }
 
 void SharedListener::emit(Lock& lock, Member member, std::vector<llm::Delta> pieces) {
-  const std::shared_ptr<llm::StreamSink> listener = listeners_.at(member).listener;
+  std::shared_ptr<llm::StreamSink> listener = listeners_.at(member).listener;
   called_ = member;
   lock.unlock();
   for (llm::Delta& piece : pieces)
@@ -32,15 +32,17 @@ void SharedListener::emit(Lock& lock, Member member, std::vector<llm::Delta> pie
   called_.reset();
   if (const std::function<void()> then = std::exchange(then_, nullptr)) {
     lock.unlock();
+    listener = nullptr;  // perhaps the last reference: destroyed without the lock, as it is called
     then();
     lock.lock();
   }
 }
 
 void SharedListener::leave(Member member, std::function<void()> then) {
+  decltype(listeners_)::node_type left;  // destroyed without the lock
   {
     const Lock lock(mutex_);
-    listeners_.erase(member);
+    left = listeners_.extract(member);
     if (called_ == member) {
       then_ = std::move(then);
       return;

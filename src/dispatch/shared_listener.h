@@ -5,8 +5,8 @@
 // Invariant: for each listener the deltas of a choice together are the choice, as for any
 // llm::StreamSink.
 //
-// Listeners are called without a lock, by one thread at a time, and only by the backend's: join and
-// leave never wait for a listener.
+// Listeners are called and destroyed without a lock. They are called by one thread at a time, and
+// only by the backend's: join and leave never wait for a listener.
 #pragma once
 
 #include <cstdint>

@@ -96,6 +96,39 @@ TEST(SharedListener, TextAfterACallStaysAfterItForALateListener) {
   EXPECT_EQ(late->heard[1].text, "after it");
 }
 
+// Asks the SharedListener, which takes its lock, when it is destroyed.
+class Asking final : public llm::StreamSink {
+ public:
+  Asking(SharedListener& shared, int& destroyed) : shared_(shared), destroyed_(destroyed) {}
+  ~Asking() override { destroyed_ += shared_.has_begun() ? 10 : 1; }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+
+  void on_delta(llm::Delta) override {
+    shared_.leave(member, [] {});
+  }
+
+  SharedListener::Member member = 0;
+
+ private:
+  SharedListener& shared_;
+  int& destroyed_;
+};
+
+TEST(SharedListener, ListenersAreDestroyedWithoutTheLock) {
+  SharedListener shared(true);
+  int destroyed = 0;
+  shared.leave(shared.join(std::make_shared<Asking>(shared, destroyed)), [] {});
+  EXPECT_EQ(destroyed, 1);
+  {
+    auto leaver = std::make_shared<Asking>(shared, destroyed);
+    Asking& here = *leaver;
+    here.member = shared.join(std::move(leaver));
+  }
+  shared.on_delta(text("a"));
+  EXPECT_EQ(destroyed, 11);
+}
+
 // Joining, leaving and ending at random: each hears the answer from its beginning, as far as it
 // stays.
 TEST(SharedListener, EachHearsTheSame) {
