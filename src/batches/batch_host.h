@@ -1,5 +1,5 @@
-// What the server gives to its batches: options, the models that answer rows and the API keys that
-// own batches. `app` and `api` implement BatchModels and BatchKeys, which this layer cannot see.
+// What the server gives to its batches, beside the models that answer rows (dispatch::Models):
+// options and the API keys that own batches. `api` implements BatchKeys.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -8,45 +8,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/clock.h"
 #include "batch/row_dialect.h"
-#include "dispatch/dispatcher.h"
 #include "llm/answer.h"
-#include "llm/request.h"
 #include "llm/request_json.h"
 
 namespace windrow::batches {
-
-struct BatchModel {
-  std::string name;                            // the name in answers and in /v1/models
-  dispatch::Dispatcher* dispatcher = nullptr;  // outlives all batches
-
-  // An upstream has the model: bodies are sent to it as they were written.
-  bool raw = false;
-};
-
-// Thread-safe. is_waited_for() and unavailable() are called with the service's lock held and must
-// not block.
-class BatchModels {
- public:
-  virtual ~BatchModels() = default;
-
-  // The model that answers rows with this name; an empty name stands for rows without one. The
-  // model need not be loaded yet. A failure says that there is no such model.
-  virtual std::variant<BatchModel, llm::Failure> find(llm::Endpoint endpoint,
-                                                      std::string_view name) = 0;
-
-  // The upstreams that have this model (WorkItem::upstreams).
-  virtual uint64_t upstreams_of(std::string_view name) = 0;
-
-  // True if rows for this model wait until it is loaded, or would have to.
-  virtual bool is_waited_for(std::string_view /*name*/) { return false; }
-
-  // Why no row can be answered now; empty if rows can be answered.
-  virtual std::string unavailable() { return ""; }
-};
 
 enum class RowEnd : uint8_t {
   kAnswered,

@@ -195,7 +195,7 @@ batch::JobOptions BatchJob::options() const {
   return options;
 }
 
-Result<RowsEnd> BatchJob::run(BatchModels& models) {
+Result<RowsEnd> BatchJob::run(dispatch::Models& models) {
   std::map<dispatch::Dispatcher*, std::unique_ptr<KeyedSubmitter>> rows;
   std::vector<batch::ModelRoute> routes;
   std::atomic<bool> paused = false;
@@ -204,7 +204,7 @@ Result<RowsEnd> BatchJob::run(BatchModels& models) {
     auto found = models.find(record_.request.endpoint, name);
     if (const auto* failure = std::get_if<llm::Failure>(&found))
       return Error{ErrorKind::kUnavailable, failure->message};
-    const auto& model = std::get<BatchModel>(found);
+    const auto& model = std::get<dispatch::Model>(found);
     std::unique_ptr<KeyedSubmitter>& of_model = rows[model.dispatcher];
     if (!of_model) {
       of_model = std::make_unique<KeyedSubmitter>(*model.dispatcher, world_.keys, record_.owner,

@@ -22,6 +22,7 @@
 #include "batches/batch_host.h"
 #include "batches/batch_record.h"
 #include "batches/data_dir.h"
+#include "dispatch/models.h"
 #include "llm/request_json.h"
 #include "store/disk.h"
 
@@ -54,7 +55,7 @@ class BatchJob {
 
   // Block until the rows have ended or stop() took effect. One of them at a time. kUnavailable: a
   // model does not exist or cannot answer any more; else as JobRunner.
-  Result<RowsEnd> run(BatchModels& models);
+  Result<RowsEnd> run(dispatch::Models& models);
   Result<RowsEnd> run_expired();
 
   // Any thread, at any time, also before it runs. After stop() the rows in flight may finish, after

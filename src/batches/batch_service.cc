@@ -50,7 +50,7 @@ BatchService::~BatchService() {
   stop(Duration{});
 }
 
-void BatchService::start(BatchModels& models) {
+void BatchService::start(dispatch::Models& models) {
   {
     const LiveBatches::Lock lock = live_.lock();
     ENSURE(models_ == nullptr, "batches are started once");

@@ -22,6 +22,7 @@
 #include "batches/file_store.h"
 #include "batches/live_batches.h"
 #include "batches/reply.h"
+#include "dispatch/models.h"
 #include "store/disk.h"
 
 namespace windrow::batches {
@@ -51,7 +52,7 @@ class BatchService {
 
   // Begins to run batches; until then they can be created, and wait. Once. `models` outlives the
   // service.
-  void start(BatchModels& models);
+  void start(dispatch::Models& models);
 
   // A repeated Idempotency-Key of one owner returns the batch that it made before, or 400 if that
   // request was another one. 400 for an input file that cannot be used, 429 if too many batches
@@ -91,7 +92,7 @@ class BatchService {
   const BatchOptions options_;
   BatchTable table_;
   LiveBatches live_;
-  BatchModels* models_ = nullptr;  // under live_.lock(); null before start()
+  dispatch::Models* models_ = nullptr;  // under live_.lock(); null before start()
   std::unique_ptr<BatchRunner> runner_;
 };
 

@@ -77,7 +77,7 @@ Result<void> BatchStages::check_input(LiveBatch& batch) {
       .find_model = [&](const std::string& name) -> std::variant<std::string, llm::Failure> {
         auto found = world_.models.find(endpoint, name);
         if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
-        return std::get<BatchModel>(std::move(found)).name;
+        return std::get<dispatch::Model>(std::move(found)).name;
       }};
   auto checked = batches::validate(*lines, rules);
   if (!checked) return checked.error();

@@ -16,6 +16,7 @@
 #include "batches/data_dir.h"
 #include "batches/file_store.h"
 #include "batches/live_batches.h"
+#include "dispatch/models.h"
 #include "store/disk.h"
 
 namespace windrow::batches {
@@ -29,7 +30,7 @@ class BatchStages {
     store::Disk& disk;
     const Clock& clock;
     const BatchOptions& options;
-    BatchModels& models;
+    dispatch::Models& models;
     LiveBatches& live;
   };
 

@@ -61,7 +61,7 @@ api::StorageReading ServeStorage::reading() const {
   return {.batches = batches_->readings(), .files = files_->totals()};
 }
 
-void ServeStorage::start(batches::BatchModels& models) {
+void ServeStorage::start(dispatch::Models& models) {
   if (batches_) batches_->start(models);
 }
 

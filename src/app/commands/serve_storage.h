@@ -13,6 +13,7 @@
 #include "batches/batch_service.h"
 #include "batches/data_dir.h"
 #include "batches/file_store.h"
+#include "dispatch/models.h"
 #include "store/disk.h"
 
 namespace windrow::app {
@@ -30,7 +31,7 @@ class ServeStorage {
   api::StorageReading reading() const;
 
   // Runs batches from now on: call it when the models are ready. `models` outlives stop().
-  void start(batches::BatchModels& models);
+  void start(dispatch::Models& models);
 
   // Starts no further row; blocks until running rows have ended, for at most `grace`.
   void stop(Duration grace);

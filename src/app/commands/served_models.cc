@@ -60,8 +60,8 @@ RegistryModels::RegistryModels(const api::ModelRegistry& registry,
                                std::function<bool()> unreachable)
     : registry_(registry), unreachable_(std::move(unreachable)) {}
 
-std::variant<batches::BatchModel, llm::Failure> RegistryModels::find(llm::Endpoint endpoint,
-                                                                     std::string_view name) {
+std::variant<dispatch::Model, llm::Failure> RegistryModels::find(llm::Endpoint endpoint,
+                                                                 std::string_view name) {
   const api::ServedModel* model = registry_.find(name);
   if (name.empty() && (model == nullptr || !model->endpoints.contains(endpoint)))
     model = registry_.only_one_for(endpoint);
@@ -82,8 +82,7 @@ std::variant<batches::BatchModel, llm::Failure> RegistryModels::find(llm::Endpoi
                                                llm::url_of(endpoint)),
                         .param = "model"};
   }
-  return batches::BatchModel{
-      .name = model->name, .dispatcher = model->dispatcher, .raw = model->raw};
+  return dispatch::Model{.name = model->name, .dispatcher = model->dispatcher, .raw = model->raw};
 }
 
 uint64_t RegistryModels::upstreams_of(std::string_view name) {

@@ -9,7 +9,7 @@
 
 #include "api/calls/model_registry.h"
 #include "api/pages/metrics_page.h"
-#include "batches/batch_host.h"
+#include "dispatch/models.h"
 #include "fleet/server_fleet.h"
 
 namespace windrow::app {
@@ -23,14 +23,14 @@ void update_models(api::ModelRegistry& registry, const std::vector<fleet::FleetM
 // What /metrics shows of the fleet. Any thread.
 std::vector<api::ModelReading> model_readings(const fleet::ServerFleet& fleet);
 
-// RegistryModels: the models of a server for the batches it runs. Thread-safe.
-class RegistryModels final : public batches::BatchModels {
+// RegistryModels: the models of a server by name, for its batches. Thread-safe.
+class RegistryModels final : public dispatch::Models {
  public:
   // `registry` outlives it. `unreachable`: no server that could answer can be reached.
   RegistryModels(const api::ModelRegistry& registry, std::function<bool()> unreachable);
 
-  std::variant<batches::BatchModel, llm::Failure> find(llm::Endpoint endpoint,
-                                                       std::string_view name) override;
+  std::variant<dispatch::Model, llm::Failure> find(llm::Endpoint endpoint,
+                                                   std::string_view name) override;
   uint64_t upstreams_of(std::string_view name) override;
   bool is_waited_for(std::string_view name) override;
   std::string unavailable() override;

@@ -21,6 +21,7 @@
 #include "base/testing/manual_clock.h"
 #include "batches/batch_service.h"
 #include "dispatch/dispatcher.h"
+#include "dispatch/models.h"
 #include "llm/testing/scripted_backend.h"
 #include "store/posix_disk.h"
 #include "store/testing/faulty_disk.h"
@@ -54,14 +55,14 @@ inline llm::Outcome echo(const llm::Request& request) {
 }
 
 // One model, "m", also called "alias" and "other", and "gone" while it is there.
-class OneModel final : public BatchModels {
+class OneModel final : public dispatch::Models {
  public:
   explicit OneModel(dispatch::Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
 
-  std::variant<BatchModel, llm::Failure> find(llm::Endpoint, std::string_view name) override {
+  std::variant<dispatch::Model, llm::Failure> find(llm::Endpoint, std::string_view name) override {
     if (on_find) on_find(name);
     if (name == "m" || name == "alias" || name == "other" || (name == "gone" && gone_is_there))
-      return BatchModel{.name = name == "gone" ? "gone" : "m", .dispatcher = &dispatcher_};
+      return dispatch::Model{.name = name == "gone" ? "gone" : "m", .dispatcher = &dispatcher_};
     return llm::Failure{.status = 404,
                         .code = "model_not_found",
                         .message = "there is no model " + std::string(name)};
