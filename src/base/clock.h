@@ -25,8 +25,13 @@ class Clock {
 
 class SystemClock final : public Clock {
  public:
-  TimePoint now() const override;
-  int64_t unix_seconds() const override;
+  TimePoint now() const override {
+    return TimePoint(std::chrono::steady_clock::now().time_since_epoch());
+  }
+  int64_t unix_seconds() const override {
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+  }
 };
 
 constexpr double seconds(Duration duration) {

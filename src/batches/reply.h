@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/error.h"
+#include "base/result.h"
 #include "llm/answer.h"
 
 namespace windrow::batches {

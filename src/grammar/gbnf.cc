@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "grammar/lexeme/byte_dfa.h"
 #include "grammar/lexeme/char_dfa.h"
 

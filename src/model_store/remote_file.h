@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/result.h"
 #include "http/client.h"
 #include "http/headers.h"

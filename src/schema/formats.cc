@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "schema/format_readers.h"
 
 namespace windrow::schema {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 
 namespace windrow::schema {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "schema/keywords.h"
 
 namespace windrow::schema {

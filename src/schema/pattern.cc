@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "schema/char_set.h"
 
 namespace windrow::schema {

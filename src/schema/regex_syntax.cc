@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "schema/format_readers.h"
 
 namespace windrow::schema {

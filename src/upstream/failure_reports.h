@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
+#include "base/result.h"
 #include "llm/answer.h"
 
 namespace windrow::upstream {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
+#include "base/result.h"
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/request.h"

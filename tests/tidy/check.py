@@ -37,7 +37,7 @@ BANNED = [
      "write the match out: std::regex overflows the stack on long text"),
     ("print", r"(?<![\w.])(std::)?(v?f?printf|puts|fputs|putchar)\s*\(|\bfmt::v?print\s*\("
               r"|\bstd::(cout|cerr|clog)\b", PROGRAMS
-     + ("src/base/ensure.cc", "src/base/uncaught.cc"),
+     + ("src/base/ensure.h", "src/base/uncaught.cc"),
      "return a value or an Error; only a program prints"),
     ("sprintf", r"(?<![\w.])(std::)?v?sn?printf\s*\(", (), "fmt::format"),
     ("new", r"(?<!operator )\bnew\s+[\w:]|(?<!operator )\bdelete(\[\])?\s+[\w:*(]", (),

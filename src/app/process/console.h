@@ -17,7 +17,7 @@
 
 #include "app/settings/environment.h"
 #include "base/clock.h"
-#include "base/error.h"
+#include "base/result.h"
 #include "report/progress.h"
 
 namespace windrow::app {

@@ -6,7 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "grammar/lexeme/testing/automata.h"
 
 namespace windrow::grammar {

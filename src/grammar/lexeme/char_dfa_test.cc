@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "grammar/lexeme/testing/automata.h"
 
 namespace windrow::grammar {

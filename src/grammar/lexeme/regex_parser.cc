@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 
 namespace windrow::grammar {
 namespace {

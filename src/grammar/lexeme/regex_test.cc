@@ -8,7 +8,7 @@
 #include <memory>
 #include <set>
 
-#include "base/code_points.h"
+#include "base/utf8.h"
 #include "base/random.h"
 #include "grammar/lexeme/testing/automata.h"
 
