@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "json/pretty.h"
 #include "json/values.h"
+#include "json/writer.h"
 
 namespace windrow::batch {
 

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "batch/testing/job_rig.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "store/testing/faulty_disk.h"
 #include "store/testing/memory_disk.h"
 

@@ -14,7 +14,7 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "batch/row.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/parse.h"
 #include "llm/body_reader.h"

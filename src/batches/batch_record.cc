@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/values.h"
 #include "llm/request_json.h"
 

@@ -12,7 +12,7 @@
 #include "base/testing/eventually.h"
 #include "batches/batch_json.h"
 #include "batches/testing/service_rig.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::batches {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "chat/call_reader.h"
 #include "chat/marks.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/scanner.h"
 
 namespace windrow::chat {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "jinja/template.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::chat {
 

@@ -7,7 +7,7 @@
 
 #include "base/ensure.h"
 #include "chat/harmony.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::chat {
 

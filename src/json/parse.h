@@ -12,7 +12,7 @@
 #include <string_view>
 #include <variant>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow {
 

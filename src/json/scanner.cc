@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow {
 namespace {

@@ -1,9 +1,12 @@
-// JSON written straight into a string. An answer may hold a million numbers; a document of them
-// would be many times as large and slower to write. Pure; any thread.
+// JSON written as text. append_json() writes straight into a string: an answer may hold a million
+// numbers, and a document of them would be many times as large and slower to write. plain_json()
+// and pretty_json() are for people: numbers as they are usually written (0.5, not 5E-1). Pure; any
+// thread.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <boost/json/value.hpp>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -36,5 +39,11 @@ template <class... Args>
 void append_format(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
+
+// On one line, without a line end.
+std::string plain_json(const boost::json::value& value);
+
+// Indented, short inner objects and arrays on one line. Ends with a line end.
+std::string pretty_json(const boost::json::value& value);
 
 }  // namespace windrow

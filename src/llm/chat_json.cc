@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::llm {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/values.h"
 #include "llm/request_json.h"

@@ -11,7 +11,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::llm {
 

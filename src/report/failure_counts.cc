@@ -13,7 +13,7 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "batch/log_scan.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::report {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "batch/log_scan.h"
 #include "batch/result_line.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "report/failure_counts.h"
 #include "report/log_tally.h"
 #include "store/testing/memory_disk.h"

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "json/pretty.h"
+#include "json/writer.h"
 #include "report/svg_chart.h"
 
 namespace windrow::report {

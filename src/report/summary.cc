@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "json/pretty.h"
 #include "json/values.h"
+#include "json/writer.h"
 #include "report/text_table.h"
 
 namespace windrow::report {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "json/depth.h"
+#include "json/limits.h"
 #include "sim_upstream/answer_text.h"
 #include "sim_upstream/prefix_cache.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::sim_upstream {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/values.h"
 
 namespace windrow::upstream {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <variant>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::upstream {
 namespace {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <variant>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::upstream {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/values.h"
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <variant>
 
-#include "json/depth.h"
+#include "json/limits.h"
 #include "llm/request_json.h"
 #include "upstream/reply_json.h"
 

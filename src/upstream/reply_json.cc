@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/values.h"
 

@@ -7,7 +7,7 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/values.h"
 
 namespace windrow::upstream {

@@ -10,7 +10,7 @@
 #include "api/wire/ollama_reply.h"
 #include "api/wire/refusals.h"
 #include "http/gunzip.h"
-#include "json/weight.h"
+#include "json/limits.h"
 
 namespace windrow::api {
 namespace {

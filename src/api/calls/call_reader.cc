@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "dispatch/work_item.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/parse.h"
 #include "json/values.h"

@@ -14,7 +14,7 @@
 
 #include "api/storage/response_store.h"
 #include "batch/row_reader.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {

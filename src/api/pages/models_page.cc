@@ -13,7 +13,7 @@
 #include "api/wire/refusals.h"
 #include "base/text_encoding.h"
 #include "base/utf8.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "llm/field_values.h"
 
 namespace windrow::api {

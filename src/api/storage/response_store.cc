@@ -12,8 +12,7 @@
 #include <ranges>
 #include <utility>
 
-#include "json/depth.h"
-#include "json/weight.h"
+#include "json/limits.h"
 #include "llm/field_values.h"
 
 namespace windrow::api {

@@ -20,7 +20,7 @@
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
 #include "batches/batch_json.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::api {
 

@@ -14,7 +14,7 @@
 #include "api/wire/ollama_reply.h"
 #include "api/wire/responses_reply.h"
 #include "base/text_encoding.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"
 

@@ -10,7 +10,7 @@
 
 #include "api/wire/messages_reply.h"
 #include "api/wire/ollama_reply.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {

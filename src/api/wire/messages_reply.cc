@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "api/wire/error_reply.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"

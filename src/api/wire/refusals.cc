@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "json/weight.h"
+#include "json/limits.h"
 #include "llm/field_values.h"
 
 namespace windrow::api {

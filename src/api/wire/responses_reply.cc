@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"
 

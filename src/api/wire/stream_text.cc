@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "api/wire/error_reply.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "json/members.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"

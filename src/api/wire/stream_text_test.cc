@@ -11,7 +11,7 @@
 
 #include "api/testing/events.h"
 #include "base/random.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {

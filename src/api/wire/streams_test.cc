@@ -17,7 +17,7 @@
 #include "api/wire/responses_reply.h"
 #include "api/wire/translation.h"
 #include "base/random.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {

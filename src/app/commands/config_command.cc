@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "app/settings/resolve_settings.h"
-#include "json/pretty.h"
+#include "json/writer.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {

@@ -13,7 +13,7 @@
 #include "batch/job_runner.h"
 #include "batch/row_reader.h"
 #include "fleet/local_job_fleet.h"
-#include "json/pretty.h"
+#include "json/writer.h"
 #include "llm/raw_body.h"
 #include "report/dry_run.h"
 

@@ -25,7 +25,7 @@
 #include "base/format.h"
 #include "batch/input.h"
 #include "batch/job_runner.h"
-#include "json/pretty.h"
+#include "json/writer.h"
 #include "llm/field_values.h"
 #include "report/report_html.h"
 #include "report/summary.h"

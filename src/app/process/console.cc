@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "json/pretty.h"
+#include "json/writer.h"
 
 namespace windrow::app {
 namespace {

@@ -19,7 +19,7 @@
 #include "app/settings/config_file.h"
 #include "base/ensure.h"
 #include "base/suggest.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::app {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "chat/marks.h"
 #include "chat/tool_syntax.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::engine::sim {
 namespace {

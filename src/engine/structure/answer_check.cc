@@ -14,7 +14,7 @@
 #include "grammar/gbnf.h"
 #include "grammar/matcher.h"
 #include "grammar/token_tables.h"
-#include "json/depth.h"
+#include "json/limits.h"
 #include "schema/pattern.h"
 #include "schema/validator.h"
 

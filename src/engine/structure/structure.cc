@@ -11,7 +11,7 @@
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
 #include "grammar/simple_grammars.h"
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::engine {
 

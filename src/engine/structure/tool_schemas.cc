@@ -8,7 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
-#include "json/depth.h"
+#include "json/limits.h"
 
 namespace windrow::engine {
 

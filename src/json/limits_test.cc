@@ -1,4 +1,4 @@
-#include "json/weight.h"
+#include "json/limits.h"
 
 #include <gtest/gtest.h>
 

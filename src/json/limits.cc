@@ -1,10 +1,10 @@
-#include "json/weight.h"
+#include "json/limits.h"
 
 namespace windrow {
 namespace {
 
-// In Boost.JSON a value has 24 bytes, and a member of an object 40 with its key apart. While they
-// are read they lie on a stack that doubles, and then are copied to where they belong.
+// In Boost.JSON a value has 24 bytes, and a member of an object 40 besides its key. While they are
+// parsed they lie on a stack that doubles, and then are copied to where they belong.
 constexpr size_t kBytesPerValue = 112;
 
 // Where a string that begins at `at` ends, behind its quotes.
@@ -18,7 +18,7 @@ size_t string_end(std::string_view text, size_t at) {
 
 }  // namespace
 
-// Each stands behind a bracket, a comma or a colon, or is the first.
+// A value comes after a bracket, a comma or a colon, or is the first.
 size_t count_json_values(std::string_view body) {
   size_t values = 1;
   for (size_t at = 0; at < body.size();) {
