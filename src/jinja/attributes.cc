@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "jinja/builtins.h"
 #include "jinja/failure.h"
 #include "jinja/function.h"
 #include "jinja/iterables.h"
-#include "jinja/methods.h"
 #include "jinja/number.h"
 #include "jinja/runtime.h"
 #include "jinja/text_functions.h"

@@ -3,7 +3,7 @@
 #include "jinja/attributes.h"
 #include "jinja/failure.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 
 namespace windrow::jinja {
 

@@ -1,11 +1,11 @@
-#include "jinja/expression_parser.h"
+#include "jinja/parser.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "jinja/builtins.h"
 #include "jinja/failure.h"
-#include "jinja/filters.h"
 
 namespace windrow::jinja {
 namespace {

@@ -3,13 +3,12 @@
 #include <functional>
 
 #include "jinja/attributes.h"
+#include "jinja/builtins.h"
 #include "jinja/failure.h"
-#include "jinja/filters.h"
 #include "jinja/function.h"
 #include "jinja/iterables.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
-#include "jinja/stable_order.h"
+#include "jinja/runtime.h"
 #include "jinja/text_functions.h"
 
 namespace windrow::jinja {

@@ -1,10 +1,10 @@
 // Filters of texts.
+#include "jinja/builtins.h"
 #include "jinja/failure.h"
-#include "jinja/filters.h"
 #include "jinja/function.h"
 #include "jinja/json.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 #include "jinja/string_format.h"
 #include "jinja/text_functions.h"
 #include "jinja/unicode.h"

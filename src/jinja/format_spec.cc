@@ -1,4 +1,4 @@
-#include "jinja/format_spec.h"
+#include "jinja/string_format.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "jinja/failure.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 #include "jinja/text_functions.h"
 #include "jinja/unicode.h"
 

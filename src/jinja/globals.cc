@@ -1,4 +1,4 @@
-#include "jinja/globals.h"
+#include "jinja/builtins.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "jinja/function.h"
 #include "jinja/iterables.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 
 namespace windrow::jinja {
 namespace {

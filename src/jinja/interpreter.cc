@@ -1,11 +1,10 @@
 #include "jinja/interpreter.h"
 
+#include "jinja/bodies.h"
+#include "jinja/builtins.h"
 #include "jinja/failure.h"
-#include "jinja/globals.h"
 #include "jinja/json.h"
-#include "jinja/loop.h"
-#include "jinja/macro.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 
 namespace windrow::jinja {
 

@@ -3,7 +3,7 @@
 #include "jinja/failure.h"
 #include "jinja/function.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 
 namespace windrow::jinja {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "jinja/failure.h"
 #include "jinja/number.h"
-#include "jinja/stable_order.h"
+#include "jinja/runtime.h"
 #include "jinja/unicode.h"
 
 namespace windrow::jinja {

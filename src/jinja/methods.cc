@@ -1,4 +1,4 @@
-#include "jinja/methods.h"
+#include "jinja/builtins.h"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #include <array>
 #include <limits>
 
+#include "jinja/builtins.h"
 #include "jinja/failure.h"
-#include "jinja/methods.h"
 #include "jinja/number.h"
 #include "jinja/string_format.h"
 #include "jinja/text_functions.h"

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "jinja/failure.h"
-#include "jinja/print.h"
 #include "jinja/runtime.h"
 #include "jinja/string_format.h"
 #include "jinja/text_functions.h"

@@ -3,7 +3,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "jinja/expression_parser.h"
 #include "jinja/failure.h"
 #include "jinja/lexer.h"
 

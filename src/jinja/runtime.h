@@ -3,7 +3,10 @@
 // thread. Functions throw Failure.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,7 +61,39 @@ class Runtime {
   std::vector<std::unique_ptr<Object>> objects_;
 };
 
+// --- functions of Python that need a Runtime -----------------------------------------------------
+
 int64_t length_of(const Value& value);  // Python's len; fails for values without a length
 bool contains(Runtime& runtime, const Value& container, const Value& value);
+
+// str(value). A text is returned as it is; undefined becomes the empty text.
+TextPtr to_text(Runtime& runtime, const Value& value);
+void append_text(Runtime& runtime, TextBuilder& out, const Value& value);
+
+// repr(value).
+void append_repr(Runtime& runtime, TextBuilder& out, const Value& value);
+
+// The indices 0..count-1 in the order of less(i, j): a merge sort, which is stable, and safe if the
+// comparison throws or is no strict order (NaN < 1).
+template <class Less>
+std::vector<size_t> stable_order(size_t count, Less&& less) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> merged(count);
+  for (size_t width = 1; width < count; width *= 2) {
+    for (size_t begin = 0; begin < count; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, count);
+      const size_t end = std::min(begin + 2 * width, count);
+      size_t left = begin;
+      size_t right = middle;
+      for (size_t at = begin; at < end; ++at) {
+        const bool take_right = left == middle || (right < end && less(order[right], order[left]));
+        merged[at] = order[take_right ? right++ : left++];
+      }
+    }
+    order.swap(merged);
+  }
+  return order;
+}
 
 }  // namespace windrow::jinja

@@ -5,9 +5,8 @@
 
 #include "jinja/attributes.h"
 #include "jinja/failure.h"
-#include "jinja/format_spec.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 #include "jinja/text_functions.h"
 #include "jinja/unicode.h"
 

@@ -1,4 +1,4 @@
-#include "jinja/filters.h"
+#include "jinja/builtins.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "jinja/function.h"
 #include "jinja/iterables.h"
 #include "jinja/number.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 #include "jinja/text_functions.h"
 
 namespace windrow::jinja {

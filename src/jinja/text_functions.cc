@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "jinja/failure.h"
-#include "jinja/print.h"
+#include "jinja/runtime.h"
 #include "jinja/unicode.h"
 
 namespace windrow::jinja {

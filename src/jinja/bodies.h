@@ -1,9 +1,10 @@
-// Loop: the variable `loop` in the body of a for loop. An object of the Runtime; used by its
-// thread.
+// Loop and Macro: objects of a template that run a part of it when they are called or iterated
+// over, through a BodyRenderer. Objects of the Runtime; used by its thread.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "jinja/ast.h"
@@ -13,6 +14,7 @@
 
 namespace windrow::jinja {
 
+// The variable `loop` in the body of a for loop.
 class Loop final : public Object {
  public:
   Loop(BodyRenderer& renderer, Runtime& runtime, const For& node, Value iterable,
@@ -57,5 +59,24 @@ class Loop final : public Object {
 // The items that meet the loop's condition, tested one by one on demand.
 std::unique_ptr<Iterator> filtered_items(BodyRenderer& renderer, Runtime& runtime, const For& node,
                                          std::unique_ptr<Iterator> items, Scope* parent);
+
+// A macro, or the `caller` of a call block, which is one without a name.
+class Macro final : public Object {
+ public:
+  Macro(BodyRenderer& renderer, const Signature& signature, TextPtr name, Scope* scope)
+      : renderer_(renderer), signature_(signature), name_(std::move(name)), scope_(scope) {}
+
+  const char* type_name() const override { return "Macro"; }
+  void print(Runtime& runtime, TextBuilder& out) override;
+  bool attribute(Runtime& runtime, std::string_view name, Value& value) override;
+  bool callable() const override { return true; }
+  Value call(Runtime& runtime, Arguments& arguments) override;
+
+ private:
+  BodyRenderer& renderer_;
+  const Signature& signature_;
+  TextPtr name_;  // null: a caller
+  Scope* scope_;  // where it was defined
+};
 
 }  // namespace windrow::jinja
