@@ -1,11 +1,12 @@
 // GrammarBuilder: builds a Grammar, the set of texts that an answer may be, from literal texts and
 // lexemes by sequence, choice, repetition and rules. A Grammar is immutable and shared between
-// threads.
+// threads. Functions for parts of two common forms: one of several texts, a regular expression.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,5 +60,14 @@ class GrammarBuilder {
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };
+
+// Exactly one of these texts, in UTF-8 or any other bytes. kInvalid: there is none, or they are
+// larger than `limits` allow.
+Result<Part> choice_part(GrammarBuilder& builder, std::span<const std::string> texts,
+                         const GrammarLimits& limits = {});
+
+// A text that matches the expression (lexeme/regex.h) as a whole. kInvalid: what is wrong with the
+// expression, and at which character; or that no text matches it.
+Result<Part> regex_part(GrammarBuilder& builder, std::string_view pattern);
 
 }  // namespace windrow::grammar

@@ -5,17 +5,21 @@
 
 #include <deque>
 #include <map>
+#include <set>
 
 #include "base/random.h"
 #include "grammar/recognizer.h"
 #include "grammar/testing/reference_grammar.h"
+#include "grammar/testing/simple_grammars.h"
 
 namespace windrow::grammar {
 namespace {
 
+using testing::choice_grammar;
 using ::testing::HasSubstr;
 using testing::random_grammar;
 using testing::ReferenceGrammar;
+using testing::regex_grammar;
 
 // The state behind a text, kDead where no text begins so.
 StateId behind(Recognizer& recognizer, std::string_view text) {
@@ -186,7 +190,7 @@ TEST(GrammarTest, DeepGrammarsAndDeepTextsNeedNoDeepCalls) {
   EXPECT_FALSE(recognizer.goes_on(state));
 }
 
-TEST(GrammarTest, WhatCannotBeIsSaid) {
+TEST(GrammarTest, TellsWhyAPartIsRefused) {
   const auto message = [](auto&& make, const GrammarLimits& limits = {}) {
     GrammarBuilder builder;
     const Part root = make(builder);
@@ -231,6 +235,52 @@ TEST(GrammarTest, WhatCannotBeIsSaid) {
               return b.choice({b.text("a"), y});
             }),
             "built");
+}
+
+bool accepts_text(const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
+  Recognizer recognizer(grammar);
+  return accepts(recognizer, text);
+}
+
+TEST(GrammarPartTest, AChoiceHasExactlyItsTexts) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto word = [&] {
+      std::string text;
+      for (uint64_t left = random.below(5); left > 0; --left)
+        text += static_cast<char>(random.chance(0.9) ? 'a' + random.below(2) : random.below(256));
+      return text;
+    };
+    std::vector<std::string> texts(1 + random.below(30));
+    for (std::string& text : texts)
+      text = word();
+    const std::set<std::string> known(texts.begin(), texts.end());
+    const auto grammar = choice_grammar(texts).value();
+    for (const std::string& text : texts)
+      ASSERT_TRUE(accepts_text(grammar, text));
+    for (int i = 0; i < 200; ++i) {
+      const std::string text = word();
+      ASSERT_EQ(accepts_text(grammar, text), known.contains(text)) << text;
+    }
+  }
+}
+
+TEST(GrammarPartTest, ARegularExpressionMatchesAllOfTheText) {
+  const auto grammar = regex_grammar("[a-z]+(-[0-9]{2})?").value();
+  EXPECT_TRUE(accepts_text(grammar, "abc-12"));
+  EXPECT_TRUE(accepts_text(grammar, "abc"));
+  EXPECT_FALSE(accepts_text(grammar, "abc-123"));
+  EXPECT_FALSE(accepts_text(grammar, "1abc"));
+}
+
+TEST(GrammarPartTest, TellsWhyAPartIsRefused) {
+  EXPECT_EQ(choice_grammar({}).error().message, "there are no choices; give at least one text");
+  const std::vector<std::string> three = {"a", "b", "c"};
+  EXPECT_THAT(choice_grammar(three, {.parts_max = 2}).error().message,
+              HasSubstr("3 choices of 3 bytes are too many"));
+  EXPECT_FALSE(regex_grammar("(a").has_value());
+  EXPECT_FALSE(regex_grammar("(?=a)b").has_value());
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "grammar/plain_states.h"
-
 #include <algorithm>
 #include <vector>
 

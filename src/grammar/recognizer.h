@@ -19,10 +19,21 @@
 #include "grammar/closure.h"
 #include "grammar/grammar_nodes.h"
 #include "grammar/lexeme/hash_tables.h"
-#include "grammar/plain_states.h"
+#include "grammar/plain_facts.h"
 #include "grammar/stacks.h"
 
 namespace windrow::grammar {
+
+using StateId = uint32_t;
+
+// What is known of plain characters (plain_facts.h) in a state. With it, a mask takes whole groups
+// of tokens without looking at each (mask_walk.h).
+struct PlainState {
+  // Bit i: after i bytes that complete a begun character, all plain characters continue the text.
+  uint8_t free_after = 0;
+  uint32_t free_chars = 0;  // at least so many plain characters may follow, whichever they are
+  ByteKinds dangers = ByteKinds::all();  // any number of other kinds may follow
+};
 
 // Used by one thread at a time.
 class Recognizer {
@@ -123,5 +134,25 @@ class Recognizer {
   Closure closure_;
   std::vector<uint32_t> next_states_;
 };
+
+// --- plain characters in a state (plain_states.cc)
+
+// Remembered by Recognizer::plain().
+PlainState find_plain_state(Recognizer& recognizer, StateId state);
+
+// A text of plain characters continues in this state exactly if it has at most `chars` characters
+// (Grammar::kUnbounded: always); and if no more than `reach` follow, the state after it is the
+// same.
+struct PlainLoop {
+  bool is_one = false;  // else nothing is said
+  uint32_t chars = 0;
+  bool same_behind = false;
+};
+PlainLoop find_plain_loop(Recognizer& recognizer, StateId state, uint32_t reach);
+
+// The one position whose lexeme plain characters continue in, if nothing after it takes any: which
+// texts of them continue then depends on nothing else. Its automaton is not kTexts. Null if there
+// is none. Valid until the next step of the recognizer.
+const Position* find_plain_lexeme(Recognizer& recognizer, StateId state);
 
 }  // namespace windrow::grammar

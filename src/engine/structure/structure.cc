@@ -10,7 +10,6 @@
 #include "chat/harmony.h"
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
-#include "grammar/simple_grammars.h"
 #include "json/limits.h"
 
 namespace windrow::engine {

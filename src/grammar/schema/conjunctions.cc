@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "grammar/schema/read_schema.h"
-#include "grammar/schema/shape_rules.h"
+#include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
 namespace {

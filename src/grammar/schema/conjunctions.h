@@ -145,4 +145,39 @@ class Conjunctions {
       properties_;
 };
 
+// --- steps by which Conjunctions works out the shape of a node (shape_rules.cc). A step may ask it
+// for other nodes.
+
+// Adds the rules of all `terms`, which are kRules, to `node`. kInvalid: two multipleOf have no
+// common multiple. kUnavailable: as Conjunctions::find.
+Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const Terms& terms,
+                        Node& node);
+
+// Removes the types and the allowed values that `node`, a shape, has no value of; sets Node::why if
+// none is left. Errors as Conjunctions::find.
+Result<void> remove_impossible_types(Conjunctions& conjunctions, Node& node);
+
+// --- the node of a whole schema, and its errors (roots.cc)
+
+// The node of the whole schema, which has a value. kInvalid: it has none, and why.
+Result<NodeId> possible_root(Conjunctions& conjunctions, const Schema& schema);
+
+// kInvalid: every value of the node contains another one of its kind, so that none ends, and where
+// it comes back to itself. For the error message, after it turned out that there is no text.
+// kUnavailable: `give_up` returned true.
+Result<void> check_ends(Conjunctions& conjunctions, NodeId root, const GiveUp& give_up);
+
+// --- undeclared properties (name_classes.cc)
+
+// The names of undeclared properties that match the same patterns of patternProperties, and what
+// their values must be.
+struct NameClass {
+  std::optional<CharDfa> names;  // nothing: any name
+  NodeId value;                  // a node that has a value
+};
+
+// The classes of all undeclared names that an object of this node may have. kInvalid: too many or
+// too large patterns.
+Result<std::vector<NameClass>> name_classes(Conjunctions& conjunctions, const Node& node);
+
 }  // namespace windrow::grammar

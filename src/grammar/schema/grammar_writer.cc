@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "grammar/schema/name_classes.h"
-#include "grammar/schema/read_schema.h"
+#include "grammar/schema/conjunctions.h"
+#include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
 namespace {

@@ -1,10 +1,8 @@
-#include "grammar/schema/name_classes.h"
+#include "grammar/schema/conjunctions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "grammar/schema/read_schema.h"
 
 namespace windrow::grammar {
 namespace {

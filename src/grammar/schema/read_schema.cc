@@ -1,4 +1,4 @@
-#include "grammar/schema/read_schema.h"
+#include "grammar/schema/schema_node.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

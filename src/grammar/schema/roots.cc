@@ -1,4 +1,4 @@
-#include "grammar/schema/roots.h"
+#include "grammar/schema/conjunctions.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "grammar/schema/read_schema.h"
 
 namespace windrow::grammar {
 namespace {

@@ -8,8 +8,8 @@
 #include "grammar/lexeme/formats.h"
 #include "grammar/schema/json_values.h"
 #include "grammar/schema/keywords.h"
-#include "grammar/schema/read_schema.h"
 #include "grammar/schema/references.h"
+#include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
 namespace {

@@ -1,8 +1,8 @@
 #include "grammar/schema/schema_grammar.h"
 
+#include "grammar/schema/conjunctions.h"
 #include "grammar/schema/grammar_writer.h"
-#include "grammar/schema/read_schema.h"
-#include "grammar/schema/roots.h"
+#include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
 namespace json = boost::json;

@@ -7,11 +7,14 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/id.h"
+#include "base/result.h"
 #include "grammar/schema/number_rules.h"
+#include "grammar/schema/schema_grammar.h"
 
 namespace windrow::grammar {
 
@@ -90,5 +93,15 @@ struct Schema {
 
   const SchemaNode& operator[](SchemaId id) const { return nodes[id.value()]; }
 };
+
+// Reads a JSON Schema into nodes. Every keyword of every part that is reached is enforced, an
+// annotation, or refused. Pure. The result refers to values of `schema`, which must outlive it.
+// kInvalid: a keyword that cannot be enforced or has a wrong value, a reference to nothing or to
+// itself, too many parts. kUnavailable: `give_up` returned true.
+Result<Schema> read_schema(const boost::json::value& schema, const SchemaOptions& options,
+                           const GiveUp& give_up);
+
+// "at #/properties/a: ..."
+Error schema_error(std::string_view pointer, std::string_view what);
 
 }  // namespace windrow::grammar

@@ -1,4 +1,4 @@
-#include "grammar/schema/shape_rules.h"
+#include "grammar/schema/conjunctions.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "grammar/schema/json_values.h"
-#include "grammar/schema/read_schema.h"
 
 namespace windrow::grammar {
 namespace {

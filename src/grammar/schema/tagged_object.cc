@@ -9,10 +9,9 @@
 
 #include "grammar/lexeme/byte_dfa.h"
 #include "grammar/lexeme/regex.h"
+#include "grammar/schema/conjunctions.h"
 #include "grammar/schema/grammar_writer.h"
-#include "grammar/schema/name_classes.h"
-#include "grammar/schema/read_schema.h"
-#include "grammar/schema/roots.h"
+#include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "base/result.h"
 #include "grammar/grammar.h"
-#include "grammar/simple_grammars.h"
 
 namespace windrow::grammar::testing {
 
