@@ -1,5 +1,3 @@
-#include "report/report_html.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +5,9 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "report/summary.h"
 #include "report/svg_chart.h"
+#include "report/throughput_history.h"
 
 namespace windrow::report {
 namespace {

@@ -1,9 +1,10 @@
-#include "report/report_html.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
+
+#include "report/summary.h"
+#include "report/throughput_history.h"
 
 namespace windrow::report {
 namespace {

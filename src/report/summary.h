@@ -1,4 +1,5 @@
-// Summary: the result of a run, as a table for people and as results.summary.json for programs.
+// Summary: the result of a run, as a table and a page for people, and as results.summary.json for
+// programs.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -16,6 +17,8 @@
 #include "store/disk.h"
 
 namespace windrow::report {
+
+class ThroughputHistory;
 
 enum class RunEnd : uint8_t {
   kCompleted,    // every row has a result
@@ -83,5 +86,9 @@ std::string summary_to_text(const Summary& summary);
 // results.summary.json, whole or not at all. Where no row ran, the figures of the run before are
 // kept, and only how the job stands is new. kDiskFull, kIo.
 Result<void> write_summary(store::Disk& disk, const Summary& summary);
+
+// One HTML page that needs nothing else, for a browser or an attachment, with charts of `history`.
+// All that `summary` holds is escaped; invalid UTF-8 in it is repaired. Pure; report_html.cc.
+std::string report_html(const Summary& summary, const ThroughputHistory& history);
 
 }  // namespace windrow::report

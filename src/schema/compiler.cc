@@ -1,5 +1,3 @@
-#include "schema/compiler.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "schema/evaluation.h"
+#include "schema/judgement.h"
 
 #include <fmt/format.h>
 

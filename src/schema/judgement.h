@@ -101,4 +101,10 @@ bool fits_number_rules(Judgement& judgement, const Node& node, const Decimal& nu
 bool fits_string_rules(Judgement& judgement, const Node& node, const std::string& text,
                        const Place* place);
 
+// Judges one value by a program. Returns nothing if the value is valid. First it only decides; if
+// the value is not valid, a second pass finds the words. Pure, any thread; recursive as deep as
+// `limits` allow.
+std::optional<Violation> evaluate(const Program& program, const Value& value,
+                                  const EvaluationLimits& limits = {});
+
 }  // namespace windrow::schema

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/json/value.hpp>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -13,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "schema/decimal.h"
 #include "schema/formats.h"
 #include "schema/pattern.h"
+#include "schema/validator.h"
 #include "schema/value.h"
 
 namespace windrow::schema {
@@ -148,5 +151,9 @@ struct Entanglement {
 // value would never end) and for a chain that is too long for the stack; else sets Node::closing if
 // the program is closed by default. Part of compiling; entanglement.cc.
 std::optional<Entanglement> resolve_entanglement(Program& program);
+
+// Compiles the JSON of a schema. Errors as Validator::compile. Pure, any thread.
+Result<std::shared_ptr<const Program>> compile_program(const boost::json::value& schema,
+                                                       const ValidatorOptions& options);
 
 }  // namespace windrow::schema

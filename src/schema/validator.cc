@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "schema/compiler.h"
-#include "schema/evaluation.h"
+#include "schema/judgement.h"
+#include "schema/program.h"
 #include "schema/value.h"
 
 namespace windrow::schema {

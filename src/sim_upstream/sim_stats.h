@@ -5,6 +5,8 @@
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "sim_upstream/faults.h"
 
@@ -29,6 +31,19 @@ struct SimStats {
 };
 
 // One member for each counter.
-boost::json::object to_json(const SimStats& stats);
+inline boost::json::object to_json(const SimStats& stats) {
+  boost::json::object answered;
+  for (const auto& [status, count] : stats.answered)
+    answered[std::to_string(status)] = count;
+  boost::json::object faults;
+  for (size_t i = 0; i < kFaultKinds; ++i)
+    faults[to_string(static_cast<FaultKind>(i))] = stats.faults.at(i);
+  return {{"requests", stats.requests},           {"answered", std::move(answered)},
+          {"faults", std::move(faults)},          {"left", stats.left},
+          {"in_flight_max", stats.in_flight_max}, {"busy_max", stats.busy_max},
+          {"waiting_max", stats.waiting_max},     {"prompt_tokens", stats.prompt_tokens},
+          {"cached_tokens", stats.cached_tokens}, {"prefix_hits", stats.prefix_hits},
+          {"answer_tokens", stats.answer_tokens}};
+}
 
 }  // namespace windrow::sim_upstream

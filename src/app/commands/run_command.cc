@@ -27,7 +27,6 @@
 #include "batch/job_runner.h"
 #include "json/writer.h"
 #include "llm/field_values.h"
-#include "report/report_html.h"
 #include "report/summary.h"
 
 namespace windrow::app {
