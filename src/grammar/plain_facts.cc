@@ -160,7 +160,7 @@ class Finder {
     }
   }
 
-  // What is dangerous in a later state is dangerous before it.
+  // A kind that is dangerous in a later state is dangerous before it.
   void find_dangers() {
     std::vector<State> todo;
     for (State state = 0; state < facts_.size(); ++state) {

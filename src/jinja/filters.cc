@@ -32,7 +32,7 @@ Value abs_filter(Runtime& runtime, const Value& input, Arguments& arguments) {
   return Value(std::fabs(input.number())).with_origin(input.origin());
 }
 
-// A float without its fraction; nothing for what is no number.
+// A float without its fraction; nothing for NaN.
 std::optional<Integer> truncated(double value) {
   if (std::isnan(value)) return std::nullopt;
   if (std::fabs(value) >= 0x1p64) fail("this number is too large for an integer");

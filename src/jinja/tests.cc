@@ -146,7 +146,7 @@ bool same_as(Runtime& runtime, const Value& subject, Arguments& arguments) {
   return runtime.equal(subject, other);
 }
 
-// Empty, which is nothing's name, for what is no string.
+// Empty, which is no name, for a value that is not a string.
 std::string name_in(const Value& subject) {
   if (!is_hashable(subject)) fail("unhashable type: '{}'", type_name(subject));
   return subject.is_text() ? subject.text()->bytes() : "";

@@ -19,13 +19,13 @@ namespace {
 
 namespace json = boost::json;
 
-// Counts what is taken of it at a time.
+// Counts the bytes in use, and their maximum.
 class CountingMemory final : public json::memory_resource {
  public:
   size_t most() const { return most_; }
 
  private:
-  // What an allocator adds to each piece, and rounds it up to.
+  // The bytes that an allocator adds to each piece, and rounds it up to.
   static constexpr size_t kOverhead = 16;
 
   void* do_allocate(std::size_t bytes, std::size_t) override {
@@ -55,7 +55,7 @@ size_t values_in(const json::value& value) {
   return count;
 }
 
-// Parsed as bodies are; nothing: it is no JSON.
+// The maximum of bytes in use while a body is parsed; nothing: it is not JSON.
 std::optional<size_t> bytes_to_parse(const std::string& body, json::value* value = nullptr) {
   CountingMemory memory;
   boost::system::error_code error;

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/random.h"
 #include "report/prefix_share.h"
+#include "report/text_table.h"
 
 namespace windrow::report {
 namespace {
@@ -251,65 +252,64 @@ Estimate estimate_time(const Survey& survey, const Calibration& calibration) {
 
 std::string dry_run_to_text(const DryRun& dry_run) {
   const Survey& survey = dry_run.survey;
-  std::string text;
-  const auto row = [&](std::string_view name, std::string_view words) {
-    text += fmt::format("{:<14}{}\n", name, words);
-  };
-  row("input", dry_run.input);
-  row("rows", fmt::format("{}, {} of them at fault", with_thousands(survey.rows),
-                          with_thousands(survey.rows_at_fault)));
+  TextTable table;
+  table.row("input", dry_run.input);
+  table.row("rows", fmt::format("{}, {} of them at fault", with_thousands(survey.rows),
+                                with_thousands(survey.rows_at_fault)));
   for (const FailureCount& fault : survey.faults) {
-    row("", failure_text(fault));
+    table.row("", failure_text(fault));
   }
-  row("prompts",
-      fmt::format("{}{} tokens, the longest {}", dry_run.tokens_are_guessed ? "about " : "",
-                  with_thousands(survey.prompt_tokens),
-                  with_thousands(survey.prompt_tokens_longest)));
-  row("shared prefix", fmt::format("{} of the prompt tokens repeat the beginning of another prompt",
-                                   dry_run_percent(survey.shared_prefix)));
+  table.row("prompts",
+            fmt::format("{}{} tokens, the longest {}", dry_run.tokens_are_guessed ? "about " : "",
+                        with_thousands(survey.prompt_tokens),
+                        with_thousands(survey.prompt_tokens_longest)));
+  table.row("shared prefix",
+            fmt::format("{} of the prompt tokens repeat the beginning of another prompt",
+                        dry_run_percent(survey.shared_prefix)));
   const bool generates = survey.answers > 0;
-  row("answers", generates ? fmt::format("at most {} tokens, by max_tokens",
-                                         with_thousands(survey.output_tokens_max))
-                           : "no tokens to generate: embeddings or scores");
+  table.row("answers", generates ? fmt::format("at most {} tokens, by max_tokens",
+                                               with_thousands(survey.output_tokens_max))
+                                 : "no tokens to generate: embeddings or scores");
   if (dry_run.cost_usd_max) {
-    row("cost", fmt::format("at most ${:.2f}{}", *dry_run.cost_usd_max,
-                            generates ? ", by max_tokens" : ""));
+    table.row("cost", fmt::format("at most ${:.2f}{}", *dry_run.cost_usd_max,
+                                  generates ? ", by max_tokens" : ""));
   }
   if (dry_run.tokens_are_guessed) {
-    row("", "four bytes are taken for a token: the servers count them otherwise");
-    row("speed", "`windrow probe --upstream URL` measures what a server does");
+    table.row("", "four bytes are taken for a token: the servers count them otherwise");
+    table.row("speed", "`windrow probe --upstream URL` measures what a server does");
   }
-  if (!dry_run.calibration) return text;
+  if (!dry_run.calibration) return table.take();
 
   const Calibration& calibration = *dry_run.calibration;
   const Estimate estimate = estimate_time(survey, calibration);
   if (!generates) {
-    row("speed",
-        fmt::format("{} prompt tokens/s (measured in {})",
-                    human_rate(calibration.prompt_tokens_per_s), human_duration(calibration.took)));
-    row("time",
-        fmt::format("about {}, assuming that the speed stays", human_duration(estimate.shortest)));
-    return text;
+    table.row("speed", fmt::format("{} prompt tokens/s (measured in {})",
+                                   human_rate(calibration.prompt_tokens_per_s),
+                                   human_duration(calibration.took)));
+    table.row("time", fmt::format("about {}, assuming that the speed stays",
+                                  human_duration(estimate.shortest)));
+    return table.take();
   }
-  row("speed", fmt::format("{} prompt tokens/s, {} generated tokens/s with {} rows together "
-                           "(measured in {})",
-                           human_rate(calibration.prompt_tokens_per_s),
-                           human_rate(calibration.generated_tokens_per_s), calibration.rows,
-                           human_duration(calibration.took)));
+  table.row("speed", fmt::format("{} prompt tokens/s, {} generated tokens/s with {} rows together "
+                                 "(measured in {})",
+                                 human_rate(calibration.prompt_tokens_per_s),
+                                 human_rate(calibration.generated_tokens_per_s), calibration.rows,
+                                 human_duration(calibration.took)));
   if (estimate.likely) {
-    row("time", fmt::format("about {}, if answers have {:.0f} tokens on average ({} of {} ended by "
-                            "themselves within {})",
-                            human_duration(*estimate.likely), estimate.likely_answer_tokens,
-                            calibration.answers_ended, calibration.answers, kCalibrationTokens));
+    table.row("time",
+              fmt::format("about {}, if answers have {:.0f} tokens on average ({} of {} ended by "
+                          "themselves within {})",
+                          human_duration(*estimate.likely), estimate.likely_answer_tokens,
+                          calibration.answers_ended, calibration.answers, kCalibrationTokens));
   }
-  row(estimate.likely ? "" : "time",
-      fmt::format("between {} (answers of one token) and {} (as long as max_tokens allows)",
-                  human_duration(estimate.shortest), human_duration(estimate.longest)));
-  row("", "assuming that every shared beginning is computed once and that the speed stays");
+  table.row(estimate.likely ? "" : "time",
+            fmt::format("between {} (answers of one token) and {} (as long as max_tokens allows)",
+                        human_duration(estimate.shortest), human_duration(estimate.longest)));
+  table.row("", "assuming that every shared beginning is computed once and that the speed stays");
   if (survey.rows_good() > 1 && survey.shared_prefix < kLittleShared) {
-    row("hint", "prompts share little: --kv-cache split may be faster (README.md)");
+    table.row("hint", "prompts share little: --kv-cache split may be faster (README.md)");
   }
-  return text;
+  return table.take();
 }
 
 json::object dry_run_to_json(const DryRun& dry_run) {

@@ -1,5 +1,5 @@
-// Whatever result_line and error_line write, everybody who reads a log reads: random JSON in the
-// places that others fill, nested as deep as it may be.
+// Every reader of a log reads what result_line and error_line write, with random JSON, nested as
+// deep as it may be, wherever clients and models determine the content.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// eventually: waits in a test for what other threads or a program bring about. It asks again and
-// again, with pauses in which they get the processor, up to a deadline that only what hangs
-// reaches; then the test has failed and says what was seen last.
+// eventually: waits in a test until other threads or a program have brought something about. It
+// asks again and again, with pauses in which they get the processor, up to a deadline that is only
+// reached if they hang; then the test has failed and says what was seen last.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,13 +18,14 @@ namespace windrow::testing {
 
 constexpr std::chrono::seconds kEventually(120);
 
-// For others who ask again and again: a fifth of a millisecond for those who are waited for.
+// For other loops that ask again and again: a fifth of a millisecond in which the threads that the
+// test waits for can run.
 inline void pause_between_looks() {
   const timespec pause = {.tv_sec = 0, .tv_nsec = 200'000};
   ::ppoll(nullptr, 0, &pause, nullptr);
 }
 
-// What `look()` says as soon as it is as `wanted` (a matcher) says, or at the deadline.
+// The result of `look()` once the matcher `wanted` accepts it, or at the deadline.
 template <class Look, class Wanted>
 auto eventually(const Look& look, const Wanted& wanted,
                 std::source_location place = std::source_location::current()) {

@@ -35,7 +35,7 @@ size_t smallest_count(const RangeDfa& dfa, size_t letters) {
     if (numbers.size() == blocks) break;
     blocks = numbers.size();
   }
-  // Those that are reached; the block of the dead state has no text.
+  // The blocks that are reached; that of the dead state has no text.
   std::set<size_t> met{block_of[0]};
   std::vector<RangeDfa::State> open{0};
   std::vector<bool> seen(dead);

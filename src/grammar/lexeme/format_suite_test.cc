@@ -1,5 +1,5 @@
 // The JSON Schema test suite as Debian packages it: no text that it calls invalid is ever accepted,
-// and what is refused of the valid ones is known by name.
+// and the valid ones that are refused are listed by name.
 #include <gtest/gtest.h>
 
 #include <algorithm>

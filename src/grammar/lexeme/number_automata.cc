@@ -74,7 +74,7 @@ namespace {
 
 constexpr char32_t kPointSign = U'.';
 
-// How what is written so far compares with a bound, digit by digit from the first one.
+// How the digits so far compare with a bound, from the first digit on.
 enum class Order : uint32_t { kLess, kEqual, kGreater };
 
 enum class Phase : uint32_t {

@@ -160,7 +160,7 @@ Error nothing_there(const NumberBounds& bounds, bool integer) {
                                            words, kDigitsMax)};
 }
 
-// Takes from each half what is no multiple. False where that needs too many states.
+// Removes the texts that are not multiples from each half. False if that needs too many states.
 bool keep_multiples(const RangeDfa& steps, std::initializer_list<RangeDfa*> halves) {
   for (RangeDfa* half : halves) {
     auto both = combine(minimal(*half), steps, Combination::kBoth, kStatesMax);

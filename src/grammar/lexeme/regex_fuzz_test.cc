@@ -1,5 +1,5 @@
-// Patterns of pieces that mean something somewhere, and of bytes: nothing throws, what is refused
-// says why, and what is accepted is an automaton without useless states.
+// Random patterns, of pieces that have a meaning in some syntax and of bytes: nothing throws, an
+// error says why, and every automaton has no useless states.
 #include <gtest/gtest.h>
 
 #include <string>

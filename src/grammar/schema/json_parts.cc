@@ -55,7 +55,7 @@ Part JsonParts::name_in(const CharDfa* names) {
   return builder_.sequence({spaced(quoted), mark(":")});
 }
 
-// Without what is left out, if something remains and that is not too large.
+// Without the texts that are left out, if others remain and the automaton is not too large.
 std::shared_ptr<const ByteDfa> JsonParts::string_dfa(const CharDfa& texts) const {
   if (!left_out_.empty()) {
     const Result<CharDfa> rest = texts.without(left_out_);

@@ -1,3 +1,6 @@
+// References: the targets of the references in a schema: JSON pointers, anchors, and identifiers of
+// its own parts. Nothing is ever fetched. And the versions (drafts) of JSON Schema, which differ in
+// this. Pure.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -16,10 +19,6 @@
 #include "base/result.h"
 
 namespace windrow::grammar {
-
-// References: the targets of the references in a schema: JSON pointers, anchors, and identifiers of
-// its own parts. Nothing is ever fetched. And the versions (drafts) of JSON Schema, which differ in
-// this. Pure.
 
 enum class Draft : uint8_t { k04, k06, k07, k2019, k2020 };
 
@@ -64,7 +63,7 @@ class References {
   // schemas are often copied with their identifiers, only a reference to it is an error.
   static Result<References> collect(const boost::json::value& root, Draft draft = Draft::k2020);
 
-  // Whether the identifier of this part counts. Those in values, and in members that are no
+  // Whether the identifier of this part counts. Identifiers in values, and in members that are not
   // keywords, do not.
   bool is_named(const boost::json::value& part) const { return named_.contains(&part); }
 

@@ -1,6 +1,6 @@
-// Mutated schemas: whatever comes, compiling ends soon, with a grammar or an error that names a
-// place, and every grammar has a way to an end, which is JSON. WINDROW_FUZZ_SECONDS makes it run as
-// long as somebody likes.
+// Mutated schemas: compiling any of them ends soon, with a grammar or an error that names a place,
+// and every grammar has a way to an end, which is JSON. WINDROW_FUZZ_SECONDS sets how long the test
+// runs.
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>

@@ -27,7 +27,7 @@ using testing::SchemaLanguage;
 constexpr std::string_view kSuite = "/usr/share/json-schema-test-suite/tests";
 constexpr size_t kOrdersMax = 2'000;
 
-// What is promised to be enforced, oneOf where its branches can be told apart.
+// Keywords that are always enforced; oneOf only if its branches can be told apart.
 constexpr auto kPromised = std::to_array<std::string_view>({"type",
                                                             "properties",
                                                             "required",
