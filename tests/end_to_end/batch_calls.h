@@ -61,7 +61,8 @@ inline int64_t done(const boost::json::value& batch) {
          batch.at_pointer("/request_counts/failed").as_int64();
 }
 
-// Asks until it is so. What never is fails the test, with what the batch said last.
+// Asks for the batch until the condition holds. If it never does, the test fails and shows the last
+// reply.
 template <class Condition>
 inline boost::json::value wait_until(const Served& served, const std::string& id,
                                      const Condition& condition,

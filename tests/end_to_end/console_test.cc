@@ -1,4 +1,4 @@
-// What is said, where and to whom: pipes, terminals, scripts; and the files that tell of a run.
+// The messages of a run, on terminals, in pipes and for scripts; and the files that describe it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ TEST_F(ConsoleTest, ATerminalGetsALiveLineThatFitsAndIsGoneAtTheEnd) {
       begin = end + kClear.size();
     }
   }
-  // What stays on the screen is whole lines.
+  // Only whole lines stay on the screen.
   EXPECT_THAT(ended.output.substr(last + kClear.size()),
               HasSubstr("rows          6 succeeded, 1 failed\r\n"));
 }

@@ -80,7 +80,7 @@ TEST_F(DownloadTest, InspectTakesAUrlWithItsHash) {
 }
 
 TEST_F(DownloadTest, KilledItGoesOnWhereItWas) {
-  // Of which the second half does not come, so that it is still at it when it is killed.
+  // The second half of the file never comes, so the download is still running when it is killed.
   cdn_.set_spoil([this](const FileServer::Request& request, FileServer::Reply& reply) {
     if (request.method != "GET") return;
     reply.bytes_max = bytes_.size() / 2;

@@ -235,13 +235,13 @@ Outcomes outcomes(const std::vector<LogLine>& log) {
     // at(), not operator[]: that makes room for a new member first, and moves the others.
     if (json::object* windrow = same.at("windrow").if_object()) {
       windrow->erase("timings");
-      // Of equal rows one is asked; which one depends on what ran beside them.
+      // Of equal rows only one is sent; which one depends on the rows that ran beside them.
       if (json::value& attempts = windrow->at("attempts"); attempts == 0) attempts = 1;
     }
     if (named && response->get_object().contains("body")) {
       if (json::object* body = same.at("response").get_object().at("body").if_object()) {
         body->erase("created");
-        // What was computed for others before depends on what ran beside it.
+        // Which tokens were cached depends on the rows that ran beside this one.
         if (const auto usage = body->find("usage"); usage != body->end()) {
           usage->value().as_object().erase("prompt_tokens_details");
         }

@@ -25,11 +25,11 @@ std::string endless_model_path();
 // One with a chat template that is not ChatML.
 std::string inst_model_path();
 
-// One whose prompts may describe tools letter by letter.
+// A model whose context is large enough for prompts that describe tools letter by letter.
 std::string calls_model_path();
 
-// A GGUF file whose header has these four bytes (of a number, least significant first) as the value
-// of a key.
+// The GGUF file with these four bytes (of a number, least significant first) as the value of a key
+// in its header.
 std::string with_header_value(std::string gguf, std::string_view key, uint32_t bits);
 
 class JobFolder {
@@ -59,7 +59,7 @@ class JobFolder {
   std::filesystem::path path_;
 };
 
-// The words of a run whose answers depend on nothing but the row: see docs/formats.md.
+// The command line of a run whose answers depend on nothing but the row: see docs/formats.md.
 Words exact_run(std::string_view input, std::string_view output, const Words& more = {});
 
 // --- requests -----------------------------------------------------------------------------------
@@ -98,8 +98,9 @@ std::string member(const boost::json::object& object, std::string_view path);
 
 std::vector<std::string> custom_ids(const std::vector<LogLine>& log);
 
-// What two runs of one job must agree on, by custom_id (of a line that cannot be named: "line N"):
-// all but the times. A second line of one row fails the test.
+// The parts of each outcome on which two runs of one job must agree: all but the times. By
+// custom_id
+// ("line N" for a line without one). A second line of one row fails the test.
 using Outcomes = std::map<std::string, std::string>;
 Outcomes outcomes(const std::vector<LogLine>& log);
 

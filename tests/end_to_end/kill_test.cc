@@ -1,6 +1,6 @@
-// What is on disk survives: the program is killed, with no chance to say a word, at drawn byte
-// counts of its logs, run again, killed again, until a run gets to its end. Then the logs must be
-// those of a run that nobody disturbed.
+// What is on disk survives: the program is killed (SIGKILL) at drawn byte counts of its logs, run
+// again, killed again, until a run gets to its end. Then the logs must be those of an undisturbed
+// run.
 //
 // WINDROW_SOAK=1 kills twenty times as often.
 #include <fmt/format.h>
@@ -95,7 +95,7 @@ std::string requests_of(const Job& job) {
   return text;
 }
 
-// What a machine that lost its power may have lost besides: the end of what was never synced.
+// A power failure may lose more than a kill: the end of a file that was not synced yet.
 void tear_last_line(const JobFolder& folder, const char* name, Random& random) {
   const std::vector<LogLine> lines = read_torn_log(folder, name).lines;
   if (lines.empty()) return;

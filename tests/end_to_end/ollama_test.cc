@@ -26,7 +26,8 @@ std::string words(size_t bytes) {
 TEST(Ollama, RowsOverACutPromptFailAndSayHowToRaiseTheContext) {
   JobFolder folder;
   const SimUpstream upstream(folder, {"--ollama", "--context", "1000", "--token-ms", "0"});
-  // What fits; what only the answer shows to be cut; what surely does not fit and is not sent.
+  // A prompt that fits; one that only the answer shows to be cut; one that certainly does not fit
+  // and is not sent.
   folder.write("in.jsonl", chat_line("short", "hello") + chat_line("cut", words(6000)) +
                                chat_line("long", words(40'000)));
   const Ended ended =

@@ -1,4 +1,4 @@
-// What plain libllama says to a prompt, alone: the count and the text that `windrow` must agree
+// The answer of plain libllama to a single prompt: the count and the text that `windrow` must agree
 // with.
 #pragma once
 

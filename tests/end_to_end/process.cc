@@ -78,7 +78,7 @@ bool limit_threads(uint64_t threads_max) {
          ::setrlimit(RLIMIT_NPROC, &limit) == 0;
 }
 
-// What happens between fork and exec: system calls alone.
+// The child between fork and exec, which makes only system calls.
 struct Child {
   const Command& command;
   std::vector<char*> words;

@@ -33,8 +33,8 @@ struct Command {
   std::optional<uint64_t> files_max;
   std::optional<uint64_t> files_soft;
 
-  // RLIMIT_NPROC: no more threads may there be. Only for root, who becomes another user for it (the
-  // limit does not hold for root), but keeps access to all files.
+  // RLIMIT_NPROC, the maximum of threads. Only if the test runs as root: the program then runs as
+  // another user, because the limit does not apply to root, but keeps access to all files.
   std::optional<uint64_t> threads_max;
 
   // File permissions count, even when the test is run by root.
@@ -70,7 +70,7 @@ class Process {
   void write(std::string_view text) { input_ += text; }
   void close_input() { input_stays_open_ = false; }
 
-  // Nobody reads what it says any more.
+  // Closes the pipes, so that nothing reads the program's output any more.
   void close_outputs();
 
   // True as soon as `condition` is; it is asked every fifth of a millisecond, and whenever the

@@ -72,7 +72,7 @@ TEST_F(Retry, RunsOnlyWhatFailedAndKeepsItsId) {
   EXPECT_THAT(ids(kResults), ElementsAre("good", "mended"));
   EXPECT_THAT(ids(kErrors), UnorderedElementsAre("bad", ""));
 
-  // What never ran is the business of `run`, which goes on from there.
+  // Rows that never ran are left to `run`, which continues the job.
   const Ended whole = run_job();
   EXPECT_EQ(whole.code, 1) << whole;
   EXPECT_THAT(ids(kResults), ElementsAre("good", "mended", "new"));
@@ -159,7 +159,7 @@ std::string many_rows(bool mended) {
   return text;
 }
 
-// Of both logs; whatever stands in them, no row may be missing.
+// The ids in both logs together: no row may be missing.
 std::set<std::string> ids_left(const JobFolder& folder) {
   std::set<std::string> ids;
   for (const char* name : {kResults, kErrors}) {
@@ -277,7 +277,7 @@ TEST_F(Retry, NoRoomForTheNewErrorsLeavesTheOldOnes) {
   std::string hot;
   for (int i = 0; i < 20; ++i)
     hot += warm_line(fmt::format("{}-{}", i, std::string(4'000, 'x')), true);
-  // Of another kind, so that it can be tried again alone.
+  // A failure of another kind, so that it can be retried alone.
   const std::string code = "unsupported_parameter";
   folder_.write("requests.jsonl",
                 hot + completion_line("other", "the", {{"max_tokens", 1}, {"suffix", "end"}}));

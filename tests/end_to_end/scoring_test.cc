@@ -101,8 +101,8 @@ TEST_F(ScoringJob, SharesAsMuchAsTheSamePromptsAnsweredUnlessToldNotTo) {
   const auto scored = run_job("scored");
   ASSERT_EQ(scored.size(), static_cast<size_t>(kQuestions * kChoices));
   const double answered_share = cached_share(run_job("answered"));
-  // What a run shares depends on which rows are computed together, and that on the machine's
-  // speed. A plan of the same rows does not.
+  // How much a run shares depends on which rows are computed together, and that on the machine's
+  // speed. A dry run of the same rows does not depend on it.
   EXPECT_GT(dry_run_share("scored"), 0.9);
   EXPECT_NEAR(dry_run_share("scored"), dry_run_share("answered"), 0.01);
   EXPECT_GT(cached_share(scored), 0.8 * answered_share);

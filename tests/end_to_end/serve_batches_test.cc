@@ -25,7 +25,7 @@ using ::testing::Not;
 
 const Words kInstant = {"--model", "sim:instant,answer-tokens=8", "--data-dir", "data"};
 
-// Eight rows each half a second: nobody sees the end of hundreds. The answers are the same.
+// Eight rows every half second, so that no test sees the end of hundreds. The answers are the same.
 const Words kSlow = {"--model",    "sim:step-us=50000,row-us=0,prompt-token-us=0,answer-tokens=8",
                      "--data-dir", "data",
                      "--rows-max", "8"};

@@ -1,5 +1,5 @@
-// How `windrow serve` puts requests together, seen from outside: that what the flags say reaches
-// the engine. What the rules are is tested where they are.
+// How `windrow serve` batches requests, seen from outside: whether the flags reach the engine. The
+// rules themselves have tests beside their code.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(ServeBatching, AnInputWaitsForARequestThatIsJustArriving) {
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
   // Its body is announced and does not come.
   const HttpCall half(served.port(), "POST", "/v1/embeddings", "", "", "Content-Length: 100\r\n");
-  // What a pass costs before its first token is learned from passes of different sizes.
+  // The fixed cost of a pass is learned from passes of different sizes.
   std::string text;
   for (int i = 0; i < 500; ++i)
     text += "x ";

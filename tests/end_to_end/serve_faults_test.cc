@@ -1,5 +1,5 @@
-// What happens to batches of `windrow serve` when the process dies, the disk is full or what lies
-// on it is damaged: no row is lost or answered twice, and clients are served all the while.
+// Batches of `windrow serve` when the process dies, the disk is full or files are damaged: no row
+// is lost or answered twice, and clients are served all the while.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -91,8 +91,8 @@ void expect_each_once(const std::map<std::string, int>& names, int rows) {
     EXPECT_EQ(count, 1) << name;
 }
 
-// Beside the chats of clients, who are answered by every server that lives. What is paid for is
-// counted by those who are paid.
+// Clients chat meanwhile, and every process of the server answers them. The upstream counts the
+// requests, as a provider that bills them would.
 TEST(ServeFaults, KilledTenTimesEveryRowHasOneResultAndChatsGoOn) {
   constexpr int kRows = 5000;
   constexpr int kKills = 10;
@@ -153,7 +153,7 @@ TEST(ServeFaults, KilledTenTimesEveryRowHasOneResultAndChatsGoOn) {
     requests += paid.at("requests").as_int64();
   }
   EXPECT_GE(requests, kRows);
-  // What was on its way when the process died, and what had just come back.
+  // Requests that were in flight when the process died, and answers that had just come back.
   EXPECT_LE(requests, kRows + chats + int64_t{kKills} * 2 * kInFlight);
 }
 
@@ -208,7 +208,7 @@ struct Damage {
   bool is_known = true;  // the batch that was running is still there, and ends with every row
 };
 
-// Eight rows each half a second, so that nobody sees the end of hundreds; and without a pause.
+// Eight rows every half second, so that no test sees the end of hundreds; and without a pause.
 const Words kSlow = {"--model",    "sim:step-us=50000,row-us=0,prompt-token-us=0,answer-tokens=8",
                      "--data-dir", "data",
                      "--rows-max", "8"};
@@ -293,7 +293,7 @@ TEST_P(DamagedData, IsNamedAndPutAsideAndTheRestServes) {
   EXPECT_THAT(again.process().wait().errors, HasSubstr(GetParam().said));
 }
 
-// What was uploaded is gone: the batch that reads it says so, and is the only one that waits.
+// The bytes of an uploaded file are gone: the batch that reads it says so, and no other one waits.
 TEST(ServeFaults, AnInputWhoseBytesAreGoneConcernsItsBatchAlone) {
   const JobFolder folder;
   std::string file;
@@ -319,7 +319,7 @@ TEST(ServeFaults, AnInputWhoseBytesAreGoneConcernsItsBatchAlone) {
   EXPECT_THAT(note_of(held), HasSubstr("upload the file again"));
   const std::string other = create(again, upload(again, rows(5)));
   EXPECT_EQ(wait_for_end(again, other).at("status"), "completed");
-  // What it has is not lost.
+  // Its results so far are not lost.
   EXPECT_EQ(again.post("/v1/batches/" + id + "/cancel", "").status, 200);
   const json::value ended = wait_for_end(again, id);
   EXPECT_EQ(ended.at("status"), "cancelled");

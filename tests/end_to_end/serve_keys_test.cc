@@ -1,5 +1,5 @@
-// Keys that share a server: who floods it is not in the way of who asks for little. Judged by who
-// is still inside when the other has its answer.
+// Keys that share a server: one that floods it does not delay one that asks for little. Judged by
+// the requests that are still inside when the other key has its answer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace json = boost::json;
 
 class ServeKeys : public ::testing::Test {
  protected:
-  // Of a new key of this name.
+  // Makes a new key of this name and returns it.
   std::string add_key(const std::string& name, const Words& limits = {}) const {
     Words words = {"keys", "add", "keys.txt", name};
     words.insert(words.end(), limits.begin(), limits.end());
@@ -44,7 +44,7 @@ class Flood {
 
   size_t inside() const { return end_to_end::inside(served_, key_); }
 
-  // Those that have ended among them.
+  // Requests that have arrived, also those that have ended.
   size_t arrived() const {
     size_t ended = 0;
     std::istringstream lines(metric(served_, "windrow_key_calls_total{", key_));
@@ -118,7 +118,7 @@ std::string batch_line(int number, int output_tokens) {
 }
 
 // A batch of three hundred rows, and one of four that comes later: the second ends while the first
-// is near its beginning. What both used is told.
+// is near its beginning. The usage of both is reported.
 TEST_F(ServeKeys, BatchesShareToo) {
   const std::string loud = add_key("loud");
   const std::string quiet = add_key("quiet");

@@ -142,7 +142,7 @@ TEST(ServePool, OrdersAreForAdmins) {
   EXPECT_EQ(served.post("/v1/windrow/models/a/unload", "", admin).status, 200);
 }
 
-// Two, one of which is slow to come: minutes, which nobody waits for here.
+// Two models, one of which takes minutes to load; no test waits for it.
 const Words kOneIsSlow = {
     "--model", "fast=sim:instant", "--model", "slow=sim:instant,load-us=300000000", "--load",
     "fast",    "--grace",          "0"};
@@ -204,7 +204,7 @@ TEST(ServePool, WhatCannotBeIsSaidAtOnce) {
   EXPECT_THAT(refused({"--model", "sim:instant", "--memory", "much"}), HasSubstr("such as 12G"));
 }
 
-// What each of the real models answers, alone.
+// The answers of each real model when it is the only one.
 std::map<std::string, std::string> answers_alone(const JobFolder& folder,
                                                  const std::vector<std::string>& models) {
   std::map<std::string, std::string> answers;

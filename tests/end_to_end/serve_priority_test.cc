@@ -1,6 +1,6 @@
-// Who is in a hurry does not wait for what others have brought before, whatever of it is there:
-// many answers to one request, many texts, or prompts that fill the model's memory. Judged by who
-// is still inside when the urgent one has its answer.
+// A request of high priority does not wait for work that came before it, whatever that is: many
+// answers to one request, many texts, or prompts that fill the model's memory. Judged by the
+// requests that are still inside when it has its answer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace json = boost::json;
 // Steps of a tenth of a second: what a batch asks for lasts for minutes.
 const std::string kSlow = "sim:step-us=100000,row-us=0,prompt-token-us=0,pass-us=1000000";
 
-// Of a batch and of others.
+// Requests that are out together, from a batch and from clients.
 class Crowd {
  public:
   explicit Crowd(const Served& served) : served_(served) {}

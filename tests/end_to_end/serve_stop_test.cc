@@ -1,4 +1,4 @@
-// How `windrow serve` ends: what runs is finished, or cut off when somebody insists.
+// How `windrow serve` ends: running requests are finished, or cut off at a second signal.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::Not;
 // Answers of a second, in many small pieces.
 const Words kSlow = {"--model", "sim:step-us=10000,row-us=0,answer-tokens=100", "--grace", "3600"};
 
-// Of hours.
+// Answers that take hours.
 const Words kEndless = {"--model", "sim:step-us=100000,answer-tokens=90000,context=100000",
                         "--grace", "3600"};
 

@@ -1,4 +1,4 @@
-// `windrow serve` as people run it: what it says, whom it refuses, how it answers.
+// `windrow serve` as people run it: its messages, its answers, and what it refuses.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -123,7 +123,7 @@ TEST(Serve, SeveralModelsAndFurtherNamesOfThem) {
   EXPECT_EQ(ask("other"), 404);
 }
 
-// What a chat has said stays for its next turn also while others run.
+// The tokens of a chat stay cached for its next turn, also while other chats run.
 TEST(Serve, TheSecondTurnOfAChatIsNotComputedAgainBesideEightOthers) {
   const JobFolder folder;
   folder.use_model(model_path("llama"));
@@ -252,7 +252,7 @@ TEST(Serve, OneServerHasADataFolder) {
     const Ended second = folder.windrow(with({"serve", "--listen", "127.0.0.1:0"}, words));
     EXPECT_EQ(second.code, 2) << second;
     EXPECT_THAT(second.errors, HasSubstr("--data-dir"));
-    // What is killed leaves nothing that the next one trips over.
+    // A killed server leaves nothing behind that the next one stumbles over.
     first.process().send(SIGKILL);
     EXPECT_EQ(first.process().wait().signal, SIGKILL);
   }
@@ -269,8 +269,8 @@ TEST(Serve, AModelThatCannotBeLoadedEndsIt) {
 }
 
 TEST(Serve, ItsPortIsThereWhileModelsAreLoaded) {
-  // A server elsewhere that takes a connection and says nothing: as long as that lasts, there is
-  // nobody to answer.
+  // A server elsewhere that accepts a connection and says nothing: meanwhile there is no model that
+  // could answer.
   const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -26,7 +26,7 @@ json::array calls_in(const json::value& message) {
   return calls == nullptr ? json::array() : calls->as_array();
 }
 
-// What the deltas of a stream make of the message.
+// The message that the deltas of a stream add up to.
 json::object message_in(std::string_view events) {
   json::object message{{"role", "assistant"}, {"content", ""}, {"tool_calls", json::array()}};
   json::array& calls = message["tool_calls"].as_array();
@@ -125,7 +125,7 @@ constexpr std::string_view kForcedTools =
     R"("properties":{"a":{"type":"integer","minimum":1,"maximum":9},"b":{"enum":["x","yy"]}},)"
     R"("required":["a","b"]}}},{"type":"function","function":{"name":"now"}}])";
 
-// What the schema of the tool wants, by hand.
+// Checks the call against the schema of the tool, by hand.
 void expect_forced_call(const json::value& call) {
   const std::string text(call.at_pointer("/function/arguments").as_string());
   const json::object arguments = json::parse(text).as_object();

@@ -209,8 +209,8 @@ std::string words(size_t bytes) {
   return text;
 }
 
-// Whoever comes late is asked who it is before it gets a row: an Ollama would cut this prompt and
-// answer the rest of it.
+// A server that starts late is asked what it is before it gets a row: an Ollama would cut this
+// prompt and answer the rest of it.
 TEST(ServeUpstream, AnOllamaThatComesLateIsKnownForOne) {
   const JobFolder folder;
   Served there(folder, {"--model", "chat=sim:instant"});

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kDeadlineMs = 60'000;
 
-// What a chunked body says.
+// The text of a chunked body.
 std::string put_together(std::string_view chunks) {
   std::string body;
   while (!chunks.empty()) {

@@ -69,7 +69,7 @@ class Served {
   uint16_t port_ = 0;
 };
 
-// How many requests are inside, as the server itself says to who has this key.
+// How many requests are inside, as the server reports it for this key.
 size_t inside(const Served& served, std::string_view key = "");
 
 // The samples of a family on /metrics, a line each.

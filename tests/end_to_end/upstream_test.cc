@@ -360,7 +360,7 @@ TEST_F(Upstream, KilledAtAnyMomentItGoesOnWithoutAskingTwice) {
   const Ended ended = folder_.windrow(job({server.url()}, {"--concurrency", "8"}));
   EXPECT_EQ(ended.code, 0) << ended;
   expect_own_answers(300);
-  // What a kill may cost is what was in flight or not yet on disk.
+  // A kill may cost the requests that were in flight and the answers that were not yet on disk.
   EXPECT_LT(stats(server).at("requests").as_int64(), 300 + 3 * 100);
 }
 
@@ -474,7 +474,7 @@ TEST_F(Upstream, WhatAServerTellsOfItsMemoryIsShown) {
   const json::object& figures = summary.at("this_run").at("upstreams").at(0).as_object();
   EXPECT_NEAR(figures.at("kv_cache_used_max").as_double(), 0.5, 0.01);
   EXPECT_TRUE(figures.at("device_bytes").is_null());
-  // Those that look on are not counted.
+  // Requests that only watch the server (/metrics) are not counted.
   EXPECT_EQ(stats(server).at("requests"), 60 + kQuestionsBefore);
 }
 

@@ -1,4 +1,4 @@
-// What is wrong with a command, a setting or a file is said in one line: what, where, what to do.
+// An error in a command, a setting or a file is one line: what is wrong, where, and what to do.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -144,7 +144,7 @@ TEST_F(Usage, OutputsThatKeepNothing) {
   expect_refused({"run", "in.jsonl", "-o", "/dev/null", "--model", "model.gguf"},
                  "the output /dev/null is a device" + advice);
   EXPECT_FALSE(std::filesystem::exists("/dev/null.lock"));
-  // What the test reads it by is a pipe.
+  // The test reads the program's output through a pipe.
   expect_refused({"run", "in.jsonl", "-o", "/dev/stdout", "--model", "model.gguf"},
                  "the output /dev/stdout is a pipe" + advice);
   expect_refused(run_with({"--report", "/dev/null"}), "--report /dev/null is a device" + advice);
