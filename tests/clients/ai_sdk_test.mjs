@@ -39,7 +39,8 @@ function connect(name, id = 'sim') {
 
 const limits = { maxOutputTokens: 400, maxRetries: 0, temperature: 0 };
 const instructions = 'You are brief.';
-// Of models it does not know, the provider for Anthropic asks an object by a forced call otherwise.
+// Without this, the provider for Anthropic asks a model it does not know for an object by a forced
+// call.
 const providerOptions = { anthropic: { structuredOutputMode: 'outputFormat' } };
 
 function tools({ weather, clock }) {
@@ -50,7 +51,7 @@ function tools({ weather, clock }) {
   };
 }
 
-// What a call came to, whole or streamed; a failure in a stream is one here.
+// The result of a call, whole or streamed; an error in a stream is thrown here.
 async function generate(stream, options) {
   if (!stream) {
     const result = await generateText(options);

@@ -109,7 +109,7 @@ export async function check(servers, { exchanges, ran, answers, system, compact 
   const last = exchanges.at(-1);
   const messages = byHand({ answers, system, compact });
   const tools = last.body.tools.map(asChatTool);
-  // What names items instead of sending them means them on its own server alone.
+  // A request that names items instead of sending them can only be sent to the server that has them.
   const others = /"previous_response_id":"|"item_reference"/.test(JSON.stringify(last.body))
       ? [] : servers.slice(1);
   for (const server of [servers[0], ...others]) {

@@ -61,7 +61,7 @@ head_has 'cache-control: no-cache'
 grep -q '^data: \[DONE\]$' "$folder/body" || fail "no end of $(tail -c 300 "$folder/body")"
 if grep -v -e '^data: ' -e '^$' -e '^:' "$folder/body"; then fail "a line that is no event"; fi
 
-# What is wrong is said.
+# Errors have their status and a message.
 expect "no such route" 404 "$(status "$url/v1/nothing")"
 body_has '"error"'
 expect "wrong method" 405 "$(status -X DELETE "$chats")"

@@ -1,4 +1,4 @@
-// What the official packages make of errors, limits, timeouts and of being told to stop.
+// The official packages with errors, limits, timeouts and cancelled requests.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -57,8 +57,8 @@ const schemas = [
   },
 ];
 
-// What they say is a random model's, which may go on for ever inside a text; so the lists and texts
-// are told to be short, as a user's own model may have it.
+// The model is random and might never end a text; so the lists and texts of a schema are bounded, as
+// a user may do in a model of their own.
 function brief(schema) {
   if (Array.isArray(schema)) return schema.map(brief);
   if (schema === null || typeof schema !== 'object') return schema;

@@ -134,7 +134,7 @@ test('an answer with what the client added to it is sent back as it came', async
   assert.ok(last.usage.output_tokens > 0);
 });
 
-// What the packages parse is put into the answer, and goes back with it.
+// The packages put the parsed arguments into the answer, and send them back with it.
 const Weather = { name: 'weather', parameters: z.object({ city: z.string() }) };
 const Place = z.object({ city: z.enum(['Bern', 'Rome']) });
 

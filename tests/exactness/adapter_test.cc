@@ -47,7 +47,7 @@ struct Factors {
 class AdapterTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Of its own for each process: others may run at the same time.
+    // A folder for each process, because several may run at the same time.
     std::string made = ::testing::TempDir() + "/windrow-adapter-XXXXXX";
     ASSERT_NE(mkdtemp(made.data()), nullptr);
     folder_ = made;

@@ -125,8 +125,8 @@ class EveryPooling : public ::testing::TestWithParam<Case> {
   }
 };
 
-// Of length 1, as answers are. bert's GELU is looked up in a table of F16, which shows more of the
-// rounding.
+// Vectors have length 1, as in answers. The GELU of bert is looked up in a table of F16, which
+// shows more of the rounding.
 TEST_P(EveryPooling, APackedBatchOfF32WeightsGivesEachInputWhatItHasAlone) {
   const double tolerance = GetParam().family.starts_with("bert") ? 1e-4 : 1e-5;
   compare("f32", true, [&](std::vector<float> packed, std::vector<float> alone) {

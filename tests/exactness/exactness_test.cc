@@ -115,7 +115,7 @@ class Exactness : public ::testing::TestWithParam<const char*> {
 
 struct Comparison {
   int tokens = 0;
-  int tokens_apart = 0;  // those whose difference the arithmetic does not explain
+  int tokens_apart = 0;  // with a difference that the arithmetic does not explain
   double logprob_difference_max = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a model's file says of it before it is loaded, against what the loaded model says.
+// The properties of a model as its file's header gives them, against those of the loaded model.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a model says of itself, what it refuses, and that a step never reaches an assert of
+// The limits that a runner reports and the ones it refuses; and that no step reaches an assert of
 // libllama.
 #include <ggml-backend.h>
 #include <gtest/gtest.h>
@@ -151,9 +151,9 @@ TEST_F(Runner, LimitsAreThoseLibllamaReallyGave) {
   EXPECT_LE((*runner)->limits().step_tokens_max, 512) << "capped by the cells";
 }
 
-// Steps of the plan, run for real with tokens at random: libllama would end the process where one
-// breaks a limit it asserts on.
-TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
+// Steps of the scheduler, run for real with random tokens: libllama would end the process if one
+// broke a limit that it asserts on.
+TEST_F(Runner, FuzzedStepsNeverReachAnAssertOfLibllama) {
   for (const char* family : {"qwen3", "hybrid", "swa"}) {
     const auto model = load(family);
     for (uint64_t seed = 0; seed < 6; ++seed) {
@@ -169,12 +169,12 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
                    .threads = 1})
               .value();
       const engine::RunnerLimits limits = runner->limits();
-      engine::BatchScheduler plan({.cells_max = limits.cells_max,
-                                   .rows_max = limits.rows_max,
-                                   .sequences_max = limits.sequences_max,
-                                   .step_tokens_max = limits.step_tokens_max,
-                                   .step_outputs_max = limits.step_outputs_max,
-                                   .sharing = limits.sharing});
+      engine::BatchScheduler scheduler({.cells_max = limits.cells_max,
+                                        .rows_max = limits.rows_max,
+                                        .sequences_max = limits.sequences_max,
+                                        .step_tokens_max = limits.step_tokens_max,
+                                        .step_outputs_max = limits.step_outputs_max,
+                                        .sharing = limits.sharing});
       std::map<uint64_t, std::vector<engine::Token>> rows;
       std::map<uint64_t, size_t> ends;
       uint64_t next_row = 0;
@@ -194,15 +194,17 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
           ends[next_row] = prompt + static_cast<size_t>(answer);
           // Some score their prompts.
           const int32_t last = static_cast<int32_t>(prompt) - 1;
-          plan.add({.id = engine::RowId(next_row++),
-                    .tokens = &tokens,
-                    .prompt_tokens = static_cast<int32_t>(prompt),
-                    .output_tokens_max = answer,
-                    .outputs_from =
-                        random.chance(0.8) ? last : static_cast<int32_t>(random.between(0, last)),
-                    .keep = random.chance(0.3)});
+          scheduler.add({.id = engine::RowId(next_row++),
+                         .tokens = &tokens,
+                         .prompt_tokens = static_cast<int32_t>(prompt),
+                         .output_tokens_max = answer,
+                         .outputs_from = random.chance(0.8)
+                                             ? last
+                                             : static_cast<int32_t>(random.between(0, last)),
+                         .keep = random.chance(0.3)});
         }
-        const engine::ScheduledStep step = plan.next(static_cast<int32_t>(random.between(1, 300)));
+        const engine::ScheduledStep step =
+            scheduler.next(static_cast<int32_t>(random.between(1, 300)));
         for (const engine::MemoryChange& change : step.changes)
           runner->change(change);
         if (step.slices.empty()) continue;
@@ -217,23 +219,23 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
         }
         const Result<void> ran = runner->run(ragged);
         if (!ran) {
-          // Of a sliding window's cells those that are shared are not used again.
+          // Shared cells that left the sliding window are not used again.
           ASSERT_EQ(ran.error().kind, ErrorKind::kNoSpace) << ran.error().message;
           ASSERT_EQ(limits.sharing, engine::Sharing::kExactEnd);
-          ASSERT_TRUE(plan.step_had_no_space(step));
+          ASSERT_TRUE(scheduler.step_had_no_space(step));
           continue;
         }
-        plan.step_ran(step);
+        scheduler.step_ran(step);
         for (const engine::Slice& slice : step.slices) {
           const uint64_t id = slice.row.value();
           const int32_t computed = slice.first + slice.tokens_count;
           if (static_cast<size_t>(computed) < rows.at(id).size()) continue;
           rows.at(id).push_back(token());
           if (rows.at(id).size() == ends.at(id) || random.chance(0.05)) {
-            plan.remove(slice.row);
+            scheduler.remove(slice.row);
             rows.erase(id);
           } else {
-            plan.extend(slice.row);
+            scheduler.extend(slice.row);
           }
         }
       }

@@ -1,5 +1,5 @@
 // Scored prompts (`echo` with log-probabilities): every position as plain libllama has it, however
-// the prompt was cut into chunks and preempted, and whoever computed it.
+// the prompt was cut into chunks and preempted, and whichever row computed it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What kills the process: the checks the engine makes before every call. Each runs in a process of
-// its own.
+// Calls that kill the process, so that the engine checks for them before every call. Each runs in a
+// process of its own.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -74,7 +74,7 @@ void make_an_encoder_context_of(uint32_t micro_batch, uint32_t sequences) {
   const Context context = make_context(model, params);
 }
 
-// Of mean pooling; no decode is needed.
+// With mean pooling; making the context is enough.
 TEST(KillsTheProcess, AMicroBatchThatIsNoMultipleOfTheSequences) {
   make_an_encoder_context_of(576, 32);
   EXPECT_LLAMA_ABORT(make_an_encoder_context_of(720, 32), "GGML_ASSERT.*ggml_can_mul_mat");

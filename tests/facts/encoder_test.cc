@@ -194,7 +194,7 @@ TEST(Embeddings, ATextGoesOnFromBatchToBatchAndOnlyItsLastTokenCounts) {
   EXPECT_GT(cosine(embedding_of(whole, 0), embedding_of(cut, 0)), 0.999999);
 }
 
-// What the cache holds of the text before it counts, until that is removed.
+// The text before it, still in the cache, counts until it is removed.
 TEST(Embeddings, AClearedCacheForgetsTheTextBefore) {
   const Model model = load_model("qwen3_last");
   const Context context = make_context(model, embedding_params(256, 1));

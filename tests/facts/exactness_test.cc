@@ -1,7 +1,7 @@
-// What batching may not change: with F32 weights, an F32 cache and no flash attention a row gives
-// the same numbers, to 1e-5, however it is cut and whatever runs beside it. F16 weights come near:
-// some CPU plug-ins round what they multiply with them to F16 as well, and a difference in the last
-// bit then turns into one of 5e-4 where it crosses a rounding border.
+// Batching does not change results: with F32 weights, an F32 cache and no flash attention a row
+// gives the same numbers, to 1e-5, however it is cut and whatever runs beside it. F16 weights come
+// near: some CPU plug-ins round what they multiply with them to F16 as well, and a difference in
+// the last bit then turns into one of 5e-4 where it crosses a rounding border.
 #include <gtest/gtest.h>
 
 #include <algorithm>

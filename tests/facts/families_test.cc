@@ -1,4 +1,5 @@
-// What libllama says of each kind of model; the engine decides by it what it can share.
+// The properties that libllama reports for each kind of model; they determine what the engine can
+// share.
 #include <gtest/gtest.h>
 
 #include "facts/plain_llama.h"

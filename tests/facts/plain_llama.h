@@ -41,8 +41,8 @@ Model load_model(std::string_view family, std::string_view type = "f32");
 // Null when libllama refuses the file.
 Model load_file(const std::string& path);
 
-// What the engine's exact mode uses: F32 KV cache, no flash attention, a unified cache. One thread:
-// models are tiny, and two that spin for each other crawl when the machine is busy.
+// The settings of the engine's exact mode: F32 KV cache, no flash attention, a unified cache. One
+// thread: models are tiny, and two threads that spin for each other crawl on a busy machine.
 llama_context_params exact_params(uint32_t context_tokens, uint32_t sequences = 1);
 
 Context make_context(const Model& model, const llama_context_params& params);
@@ -82,8 +82,8 @@ std::vector<float> logits_of(const Context& context, int32_t index = -1);
 llama_token greedy(const std::vector<float>& logits);
 std::vector<double> log_probabilities(const std::vector<float>& logits);
 
-// Between log probabilities, of the tokens that have at least 1 in 1000 in `a`: nobody sees the
-// others, and the same rounding shows more in them.
+// Of the log probabilities of tokens with a probability of at least 0.001 in `a`: the others do not
+// matter, and the same rounding shows more in them.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 // Log probabilities after `tokens` in a context of their own.

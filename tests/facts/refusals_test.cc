@@ -1,4 +1,4 @@
-// What llama_decode refuses with a code, and what it leaves behind then.
+// Batches that llama_decode refuses with a code, and the state it leaves behind then.
 #include <gtest/gtest.h>
 
 #include <atomic>

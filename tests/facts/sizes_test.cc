@@ -1,4 +1,4 @@
-// What becomes of the sizes a context is asked for.
+// The sizes that a context has when others are asked for.
 #include <gtest/gtest.h>
 
 #include "facts/plain_llama.h"

@@ -22,7 +22,7 @@ enum class Mischief : uint8_t {
 
 inline constexpr int kMischiefs = 9;
 
-// What a server said that it must not say, or nothing.
+// A reply that a server must not give, or nothing.
 std::string misbehave(Mischief mischief, uint16_t port, Random& random);
 
 }  // namespace windrow::load

@@ -1,6 +1,6 @@
 // GoodClient: asks one question after the other, in each of the forms that clients use, and checks
-// what comes. The questions were asked alone before, of a model whose answers do not depend on what
-// runs beside them.
+// the replies. The questions were asked alone before, of a model whose answers do not depend on the
+// requests that run beside them.
 #pragma once
 
 #include <atomic>
@@ -34,13 +34,14 @@ struct Question {
   std::string answer;  // of chats the text, else the whole of it that repeats
 };
 
-// What is compared of a reply: the text of a chat, the vectors of inputs, the code of an error.
+// The part of a reply that is compared: the text of a chat, the vectors of inputs, the code of an
+// error.
 std::string gist(const Question& question, const std::string& body);
 
 // The text of a stream; nothing where it did not end as it should.
 std::optional<std::string> gist_of_stream(const std::string& events);
 
-// What they all found. Any thread.
+// The findings of all clients. Any thread.
 struct Findings {
   std::atomic<int64_t> right = 0;
   std::atomic<int64_t> refused = 0;  // 429, which a busy server may say

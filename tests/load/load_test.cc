@@ -61,7 +61,7 @@ class Served {
     return fmt::format("http://127.0.0.1:{}{}", port_, path);
   }
 
-  // Runs beside the server, whose words are read meanwhile.
+  // Does the work while the output of the server is read.
   bool beside(const std::function<void()>& work) {
     std::future<void> done = std::async(std::launch::async, work);
     return process_.wait_until(
@@ -73,7 +73,7 @@ class Served {
     Words all = {"serve", "--listen", "127.0.0.1:0", "--json", "--log", "none"};
     all.insert(all.end(), words.begin(), words.end());
     end_to_end::Command command = folder_.command(all);
-    // What AddressSanitizer keeps of freed memory would look like a leak.
+    // Freed memory that AddressSanitizer keeps would look like a leak.
     command.variables["ASAN_OPTIONS"] = "quarantine_size_mb=4:malloc_context_size=6";
     return command;
   }
@@ -125,7 +125,8 @@ std::vector<Question> questions() {
   embedding.path = "/v1/embeddings";
   embedding.body = R"({"model":"embed","input":["a house","of the people"]})";
   all.push_back(embedding);
-  // What cannot be answered fails alone: a text that the model does not take, and a wrong field.
+  // A request that cannot be answered fails alone: one with a text that the model does not take,
+  // and one with a wrong field.
   Question long_text;
   long_text.path = "/v1/embeddings";
   long_text.body = fmt::format(R"({{"model":"embed","input":"{}"}})", std::string(60'000, 'a'));

@@ -128,7 +128,7 @@ TEST_F(AbsurdFiles, GoodOnesPass) {
   }
 }
 
-// Of the graph of this architecture the checks of headers know nothing: libllama's own assertion
+// The checks of headers do not cover the graph of this architecture: libllama's own assertion
 // becomes the error.
 TEST_F(AbsurdFiles, WhatLibllamaAbortsOverIsAnErrorThatNamesTheFile) {
   GgufBytes file(test_model("llama"));

@@ -18,8 +18,8 @@ struct Floor {
   double percent;  // of the 25 rows of the sample
 };
 
-// What was measured on the sample, less a margin of three or four rows: another processor rounds
-// otherwise, and a row on the brink falls to the other side.
+// The shares measured on the sample, less a margin of three or four rows: another processor rounds
+// differently, which changes the answers of rows whose best tokens are nearly equal.
 constexpr Floor kFloors[] = {
     {"screening", 80}, {"extraction", 80}, {"consolidation", 84}, {"sort", 88},
     {"merge", 88},     {"sum", 88},        {"sort32", 80},        {"tool_calling", 88},

@@ -21,7 +21,8 @@ using Vector = std::vector<double>;
 
 const std::string kSamples = WINDROW_SAMPLES_DIR;
 
-// Of 50 queries over 200 facts; measured on the sample, less a margin of four queries.
+// The recall of 50 queries over 200 facts, as measured on the sample, less a margin of four
+// queries.
 constexpr double kRecallAt5Floor = 0.9;
 
 double cosine(const Vector& one, const Vector& other) {

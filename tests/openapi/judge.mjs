@@ -24,7 +24,7 @@ async function judge(text) {
   return valid ? null : JSON.stringify(errors);
 }
 
-// The document is one, and without any of these parts it is none.
+// The document is valid, and invalid without any of these parts.
 const copy = () => JSON.parse(JSON.stringify(document));
 const wrong = await judge(copy());
 expect(wrong === null, `the document: ${wrong}`);
@@ -40,7 +40,7 @@ for (const spoil of [
   expect((await judge(spoilt)) !== null, `no fault is seen after ${spoil}`);
 }
 
-// What requests and replies are is JSON Schema.
+// Requests and replies are described by JSON Schema.
 const ajv = require("ajv-formats").default(new Ajv({ strict: false, logger: false }));
 ajv.addSchema(document, "document");
 for (const name of Object.keys(document.components.schemas)) {
@@ -60,7 +60,7 @@ for (const { schema, body } of replies) {
     expect(!validate(rest), `${schema} is taken without ${name}`);
   }
 }
-// Of these a running server says more: tests/clients/storage_test.mjs.
+// These are tested with a running server: tests/clients/storage_test.mjs.
 for (const name of ["FileList", "FileDeleted", "BatchList"]) seen.add(name);
 for (const path of Object.values(document.paths)) {
   for (const { responses } of Object.values(path)) {

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// From the decision to send to the sending: what lies between is up to who is drawn.
+// From the decision to send to the sending: other threads may be drawn in between.
 constexpr Duration kHandTimeMax = seconds(10);
 constexpr int32_t kUnluckyMax = 24;
 
@@ -168,7 +168,7 @@ void DispatchSimulation::submit_all(dispatch::Dispatcher& dispatcher, std::vecto
   }
 }
 
-// Whoever is to leave needs what offer returns.
+// A task that will leave is offered, not submitted: offer returns the id that cancels it.
 std::optional<dispatch::ItemId> DispatchSimulation::submit(dispatch::Dispatcher& dispatcher,
                                                            Task& task) {
   const auto done = [this, &task](dispatch::DispatchResult result) {
@@ -249,9 +249,9 @@ void DispatchSimulation::check_ends() const {
   }
 }
 
-// Of a lane one is out at a time, in the order they came.
+// One request of a lane is in flight at a time, in the order of arrival.
 void DispatchSimulation::check_lanes() const {
-  std::map<uint64_t, std::pair<std::string, uint64_t>> last;  // lane -> who, and its last end
+  std::map<uint64_t, std::pair<std::string, uint64_t>> last;  // lane -> its last word and its end
   for (const std::vector<Task>& tasks : plan_.submitters) {
     for (const Task& task : tasks) {
       if (task.item.lane == 0) continue;
@@ -282,8 +282,8 @@ void DispatchSimulation::check_cancel() const {
   }
 }
 
-// Nothing is sent after its end. Who leaves is sent no more but for what is handed over at that
-// moment, and nobody else is cancelled.
+// Nothing is sent after its end. A task that leaves is not sent again, unless it is being handed
+// over at that moment, and no other task is cancelled.
 void DispatchSimulation::check_leavers() const {
   for (const std::vector<Task>& tasks : plan_.submitters) {
     for (const Task& task : tasks) {

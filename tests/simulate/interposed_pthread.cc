@@ -2,8 +2,8 @@
 // made, defined in the executable, so that both our code and the C++ library's resolve to them. On
 // a thread of a simulated run they ask its VirtualThreads; everywhere else they are what they were.
 //
-// What the C++ library makes of futexes itself (std::atomic::wait, semaphores, a stop callback that
-// is destroyed while it runs) comes here as a system call.
+// The C++ library uses futexes itself (std::atomic::wait, semaphores, a stop callback that is
+// destroyed while it runs): these come here as a system call.
 //
 // Not here, because nothing under simulation uses them: read-write locks, barriers, and waiting for
 // a futex up to a time.

@@ -157,7 +157,7 @@ void JobChecks::process_ended(const Generation& generation, const JobDisk& found
 
 void JobChecks::check_end(const Generation& generation, const JobDisk& found, const JobDisk& left,
                           const ProcessEnd& end) const {
-  // What counts no more is there while failed rows run again, and no longer than to the next end.
+  // Superseded lines are there while failed rows run again, and at most until the next end.
   INVARIANT(left.seen.settled || generation.retry_failed || !found.seen.settled, "every row once",
             "some line of the errors counts no more");
   if (end.end == RunEnd::kKilled) return;
@@ -175,7 +175,7 @@ void JobChecks::check_end(const Generation& generation, const JobDisk& found, co
               windrow::seconds(end.returned_at - *end.stopped_now_at));
   }
   if (!result) return;
-  // What it never opened is as it was.
+  // A log that the process never opened is as it was.
   INVARIANT(!left.seen.torn || left.seen.text == found.seen.text, "logs are whole lines",
             "the last one is not");
   INVARIANT(left.seen.settled || left.seen.text == found.seen.text, "every row once",
@@ -204,7 +204,8 @@ void JobChecks::check_counters(const Generation& generation, const JobDisk& foun
       counters.rows_queued.load(), counters.rows_in_flight.load(), counters.rows_unwritten.load());
 }
 
-// What was safe stays, and what counts is safe: also what a process found, once it wrote.
+// Outcomes that were safe stay, and outcomes that are counted are safe: also those that a process
+// found, once it has written.
 void JobChecks::check_safety(const Generation& generation, const JobDisk& found, const JobDisk& now,
                              const batch::JobCounters& counters) const {
   for (const auto& [custom_id, answer] : found.safe.results) {

@@ -1,5 +1,5 @@
-// What has to be true of a job, whatever happened to it: told from its files, its counters, what
-// its servers were asked and what its input asks for, and from nothing else of Windrow's.
+// The invariants of a job, whatever happened to it. They are judged by its files, its counters, the
+// requests that its servers got and its input, and by nothing else of Windrow's.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace windrow::simulate {
 
-// What the logs say. An outcome counts as files count it: a result whatever failed before it, and
-// of the failures of a row the last one.
+// The outcomes in the logs. They count as for Windrow: a result whatever failed before it, and of
+// the failures of a row the last one.
 struct JobState {
   std::map<std::string, std::string> results;  // custom_id -> answer
   std::map<std::string, LogEntry> errors;      // by custom_id
@@ -37,7 +37,7 @@ struct JobState {
   }
 };
 
-// What is on disk: as programs see it, and what of it would be left, at least, if the power went.
+// The files: as programs see them, and the part that at least would be left after a power failure.
 struct JobDisk {
   JobState seen;
   JobState safe;
@@ -94,7 +94,7 @@ class JobChecks {
   const Duration stop_time_max_;
   std::map<std::string, const InputLine*> rows_;                // by custom_id
   std::map<std::string, std::set<std::string>> rows_of_words_;  // word -> custom_ids
-  std::map<std::string, int64_t> lines_of_words_;               // of those that one row asks
+  std::map<std::string, int64_t> lines_of_words_;               // words that only one row asks
 };
 
 }  // namespace windrow::simulate

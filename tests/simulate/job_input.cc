@@ -25,7 +25,7 @@ std::string request_text(Random& random, const std::string& custom_id, const std
                      custom_id, prompt, settings, end);
 }
 
-// What several prompts begin with, some of them the longer and the longer beginnings of others.
+// A beginning that several prompts share; some are beginnings of others.
 std::string beginning(Random& random) {
   std::string text;
   for (uint64_t group = random.below(4); group > 0; --group)

@@ -1,4 +1,4 @@
-// A drawn file of requests, and what has to become of each of its lines, told by who wrote them.
+// A drawn file of requests, and the outcome that each of its lines must have.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct JobInput {
 
   std::string text() const;
 
-  // Those that ask what others ask too: so many may wait for another's answer.
+  // Rows whose request another row has, too: so many may wait for another's answer.
   int64_t equal_rows() const;
 };
 

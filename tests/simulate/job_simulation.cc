@@ -18,7 +18,7 @@
 namespace windrow::simulate {
 namespace {
 
-// The one who sends signals, as a thread of the process.
+// The operator, who sends signals, as a thread of the process.
 class Operator {
  public:
   Operator(batch::JobRunner& job, const Generation& generation, const Clock& clock, ProcessEnd& end)

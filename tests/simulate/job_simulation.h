@@ -54,7 +54,7 @@ class JobSimulation {
   const JobChecks checks_;
   const int64_t equal_rows_;
 
-  // What outlives a process.
+  // State that outlives a process.
   store::testing::MemoryDisk disk_;
   std::vector<SimServer> servers_;
   Ledger ledger_;

@@ -1,5 +1,5 @@
 // Ledger: what servers were asked and what they answered, kept outside of the process that asked,
-// as a bill is. A question is known by the word in it that nobody else's question has.
+// as a bill is. A question is known by the word in it, which no other question has.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace windrow::simulate {
 
-// Of one process.
+// The sendings of a question by one process.
 struct Asked {
   int64_t arrived = 0;
   int64_t answered = 0;  // its answer was handed over whole

@@ -10,7 +10,7 @@
 namespace windrow::simulate {
 namespace {
 
-// Of this process, of which one simulation is made at a time.
+// The report of this process, which runs one simulation at a time.
 struct Report {
   std::string command;
   std::string moment;

@@ -1,5 +1,5 @@
-// What a simulation says when an invariant does not hold: the seed, the moment, the last events and
-// the command that repeats it. It ends the process, whatever its threads were doing.
+// The report of a simulation when an invariant does not hold: the seed, the moment, the last events
+// and the command that repeats it. It ends the process, whatever its threads were doing.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace windrow::simulate {
 
-// Once, before a simulation: what to say of it. `trace` outlives it. A process that ends itself
-// (ENSURE, an exception nobody caught) then says the same.
+// Called once, before a simulation: sets what is reported. `trace` outlives it. A process that ends
+// itself (ENSURE, an uncaught exception) then reports the same.
 void report_about(std::string command, const Trace& trace);
 
 // Where the simulation is now, for the report: "generation 2".

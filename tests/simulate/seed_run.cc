@@ -46,7 +46,7 @@ void stay_on_this_processor() {
   report_about(command_of(options), trace);
   int64_t processes = 1;
   int64_t steps = 0;
-  // Every fourth one, of those whose input is not given.
+  // Every fourth seed, unless the size of the input is given.
   if (options.seed % 4 == 0 && !options.rows) {
     DispatchSimulation simulation(options.seed, options.canary, trace);
     simulation.run();

@@ -1,5 +1,5 @@
-// One seed, simulated in a process of its own: what it leaves behind (threads that were killed, and
-// all they held) disturbs nobody, and whatever ends it ends nothing else.
+// One seed, simulated in a process of its own: the threads that were killed and all they held
+// disturb no other seed, and a crash ends nothing else.
 #pragma once
 
 #include <cstdint>

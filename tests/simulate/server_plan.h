@@ -1,4 +1,4 @@
-// What a seed decides about a server.
+// The behaviour of a server, as a seed decides it.
 #pragma once
 
 #include <optional>

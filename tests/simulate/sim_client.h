@@ -1,5 +1,5 @@
 // SimClient: an http::Client whose network and servers are simulated. It keeps the promises of
-// http/client.h with a thread of its own, as the real ones do; what lies behind that thread is pure
+// http/client.h with a thread of its own, as the real ones do; the code behind that thread is pure
 // and takes its time from the run's clock.
 #pragma once
 
@@ -104,7 +104,7 @@ class SimClient final : public http::Client {
   uint64_t begun_ = 0;
   bool ended_ = false;
 
-  // Of its thread:
+  // Used by its thread only:
   Random random_;
   Calls calls_;
   std::thread thread_;

@@ -1,5 +1,5 @@
 // Trace: what happened in a simulated run, in order. All of it goes into one hash, so that two runs
-// can be compared; the last events are kept for whoever has to find out why a run failed.
+// can be compared; the last events are kept, to show why a run failed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace windrow::simulate {
 // Used by one thread at a time.
 class Trace {
  public:
-  // Called with every event as it happens; empty: nobody looks.
+  // Called with every event as it happens; empty: not called.
   using Show = std::function<void(const std::string&)>;
 
   explicit Trace(Show show = {}) : show_(std::move(show)) {}
@@ -23,10 +23,10 @@ class Trace {
   // A step of a thread: too many to be kept.
   void step(uint64_t thread, uint64_t what);
 
-  // Something a person would want to read. `thread` 0: whoever runs the simulation.
+  // Something a person would want to read. `thread` 0: the simulation itself, outside of a run.
   void event(TimePoint now, uint64_t thread, std::string_view text);
 
-  // Of all steps and events so far.
+  // The hash of all steps and events so far.
   uint64_t hash() const { return hash_; }
 
   // The last events, the oldest first.

@@ -13,13 +13,13 @@
 namespace windrow::simulate {
 namespace {
 
-// What a step is, for the trace.
+// The kinds of steps, for the trace.
 enum Step : int { kCreate, kJoin, kLock, kTryLock, kUnlock, kWait, kNotify, kSleep, kPoint, kEnd };
 
 // Not 0, so that a moment before the start of a run is still a time.
 constexpr int64_t kStartNs = 1'000'000'000'000;
 
-// A clock that is read again and again moves, or who waits by reading it would wait for ever.
+// Each reading moves the clock, or a thread that waits by reading it would wait for ever.
 constexpr int64_t kReadNs = 20;
 
 constexpr double kStay = 0.95;
@@ -74,7 +74,7 @@ RunEnd VirtualThreads::run(std::function<void()> body, std::optional<int64_t> ki
   kill_at_ = kill_at.value_or(INT64_MAX);
   began_ns_ = now_ns_;
   threads_.clear();
-  tenants_.clear();
+  holders_.clear();
   end_ = RunEnd::kEnded;
   priority_changes_.clear();
   for (size_t i = 0; i < kPriorityChanges; ++i)
@@ -155,14 +155,14 @@ void VirtualThreads::stop_for_good(Thread& self, RunEnd end) {
   end_ = end;
   over_.give();
   for (;;)
-    self.turn.wait();  // nobody gives it
+    self.turn.wait();  // it never comes
 }
 
 void VirtualThreads::kill() {
   stop_for_good(*self_, RunEnd::kKilled);
 }
 
-// --- whose turn it is -------------------------------------------------------------------------
+// --- turns ------------------------------------------------------------------------------------
 
 void VirtualThreads::step(Thread& self, int what) {
   ++steps_;
@@ -212,7 +212,7 @@ VirtualThreads::Thread* VirtualThreads::choose() {
   return nullptr;
 }
 
-// False when nobody waits for a time.
+// False when no thread waits for a time.
 bool VirtualThreads::wait_for_time() {
   std::optional<int64_t> next;
   for (const std::unique_ptr<Thread>& thread : threads_) {
@@ -280,7 +280,7 @@ int VirtualThreads::lock(const void* mutex) {
 }
 
 void VirtualThreads::take(Thread& self, const void* mutex) {
-  while (!tenants_.try_emplace(mutex, &self).second) {
+  while (!holders_.try_emplace(mutex, &self).second) {
     self.state = State::kMutex;
     self.object = mutex;
     give_way(self);
@@ -290,7 +290,7 @@ void VirtualThreads::take(Thread& self, const void* mutex) {
 int VirtualThreads::try_lock(const void* mutex) {
   step(*self_, kTryLock);
   give_way(*self_);
-  return tenants_.try_emplace(mutex, self_).second ? 0 : EBUSY;
+  return holders_.try_emplace(mutex, self_).second ? 0 : EBUSY;
 }
 
 int VirtualThreads::unlock(const void* mutex) {
@@ -300,12 +300,12 @@ int VirtualThreads::unlock(const void* mutex) {
   return 0;
 }
 
-// Whoever waits for it may try again: which of them, or somebody else, is drawn.
+// Threads that wait for it may try again: which thread gets it, one of them or another, is drawn.
 void VirtualThreads::give_back(const void* mutex) {
-  const auto found = tenants_.find(mutex);
-  ENSURE(found != tenants_.end() && found->second == self_,
+  const auto found = holders_.find(mutex);
+  ENSURE(found != holders_.end() && found->second == self_,
          "thread {} gives back a mutex that it does not hold", self_->number);
-  tenants_.erase(found);
+  holders_.erase(found);
   for (const std::unique_ptr<Thread>& thread : threads_) {
     if (thread->state == State::kMutex && thread->object == mutex) thread->state = State::kRunnable;
   }
@@ -387,9 +387,9 @@ std::string VirtualThreads::describe() const {
         text += "could run";
         break;
       case State::kMutex: {
-        const auto tenant = tenants_.find(thread->object);
+        const auto tenant = holders_.find(thread->object);
         text += fmt::format("waits for mutex {}, which thread {} holds", name(thread->object),
-                            tenant == tenants_.end() ? 0 : tenant->second->number);
+                            tenant == holders_.end() ? 0 : tenant->second->number);
         break;
       }
       case State::kCondition:

@@ -2,18 +2,18 @@
 // and condition variables; interposed_pthread.cc hands what it asks of them to one of these.
 // Exactly one thread runs at a time. Each time it takes or gives back a mutex, notifies, waits,
 // starts or joins a thread, the next one to run is drawn among those that can, so the same seed
-// gives the same run, interleavings included. When nobody can run, time goes to the first moment
-// that somebody waits for; when nobody waits for one, that is a deadlock.
+// gives the same run, interleavings included. When no thread can run, time goes to the first moment
+// that a thread waits for; when none waits for one, that is a deadlock.
 //
 //   run(body)          starts a "process": body and every thread it makes, until all have ended
-//   kill_at, kill()    ends it as kill -9 would: its threads stand still for ever, whatever they
-//   hold
+//   kill_at, kill()    ends it as kill -9 would: its threads stand still for ever, with all locks
+//                      they hold
 //
 // Follows FoundationDB's simulation (Zhou et al., SIGMOD 2021) and TigerBeetle's VOPR in having
 // the whole program, its time and its faults in one deterministic process; Shuttle and loom in
 // drawing interleavings at the operations of threads; and PCT (Burckhardt et al., ASPLOS 2010) in
-// one of the ways to draw. What is not seen: races of plain memory, and orders of atomics weaker
-// than one after the other (ThreadSanitizer looks for those).
+// one of the ways to draw. It does not find races of plain memory, nor orders of atomics weaker
+// than sequential consistency (ThreadSanitizer looks for those).
 #pragma once
 
 #include <pthread.h>
@@ -44,24 +44,24 @@ struct ThreadOptions {
   uint64_t seed = 1;
   Interleaving interleaving = Interleaving::kAny;
 
-  // Of a wait to end without being notified, as POSIX allows.
+  // The chance of a wait to end without being notified, as POSIX allows.
   double spurious_wake = 0;
 
-  // What a step takes: up to this, and now and then, with this chance, up to a second: a machine
-  // that has other things to do. So times that somebody waits for pass while others still run.
+  // The time of a step: up to this, and now and then, with the chance `hiccup`, up to a second, as
+  // on a busy machine. So a time that one thread waits for passes while others still run.
   Duration step_time_max = std::chrono::microseconds(2);
   double hiccup = 0;
 
-  // Of one run; more is taken for a run that never ends.
+  // Limits of one run; a longer one counts as a run that never ends.
   int64_t steps_max = 3'000'000;
   Duration time_max = std::chrono::hours(48);
 };
 
 enum class RunEnd : uint8_t {
   kEnded,        // the body returned, and before it every thread it had started
-  kThreadsLeft,  // it returned before one of those
+  kThreadsLeft,  // the body returned before a thread it had started
   kKilled,
-  kDeadlock,  // everybody waits for somebody
+  kDeadlock,  // every thread waits for another one
   kTooLong,   // steps_max or time_max
 };
 
@@ -76,27 +76,27 @@ class VirtualThreads {
   VirtualThreads& operator=(const VirtualThreads&) = delete;
 
   // Not from a thread of a run. `kill_at`: the step at which the process is killed. `each_step` is
-  // called before each step by whoever runs; it may neither lock nor wait.
+  // called before each step by the running thread; it may neither lock nor wait.
   RunEnd run(std::function<void()> body, std::optional<int64_t> kill_at = {},
              std::function<void()> each_step = {});
 
-  // Who waits for what, a line for each; after a run that did not end well.
+  // What each thread waits for, one line each; after a run that did not end well.
   const std::string& standing() const { return standing_; }
 
   int64_t steps() const { return steps_; }  // of this run or the last one
 
-  // What every clock of the C library says on threads of a run. Anybody.
+  // The time that every clock of the C library has on threads of a run. Any thread.
   TimePoint now() const { return TimePoint(Duration(now_ns_)); }
 
   // --- on threads of a run ---
 
-  // That whose run the calling thread belongs to; nullptr for all others.
+  // The object whose run the calling thread belongs to; nullptr on all other threads.
   static VirtualThreads* of_this_thread();
 
   // Counted from 1 in a run, in the order they were made; 0 outside.
   static uint64_t this_thread();
 
-  // Somebody else may go on here.
+  // Another thread may run from here on.
   void point();
 
   [[noreturn]] void kill();
@@ -154,9 +154,9 @@ class VirtualThreads {
   Random random_;
   int64_t now_ns_;
 
-  // Of the run:
+  // State of the run:
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::unordered_map<const void*, Thread*> tenants_;  // of mutexes that are taken
+  std::unordered_map<const void*, Thread*> holders_;  // of mutexes that are taken
   Thread* running_ = nullptr;
   std::function<void()> body_;
   std::function<void()> each_step_;

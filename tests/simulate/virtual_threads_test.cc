@@ -200,7 +200,7 @@ TEST(VirtualThreads, AKilledProcessStandsStillWhateverItHolds) {
   EXPECT_LT(reached, 200);
   count = 0;
   EXPECT_EQ(threads.run(body), RunEnd::kEnded);
-  EXPECT_EQ(count, 200);  // and nobody else counted
+  EXPECT_EQ(count, 200);  // no other thread counted
 
   EXPECT_EQ(threads.run([&] {
     std::thread other([&] { VirtualThreads::of_this_thread()->kill(); });

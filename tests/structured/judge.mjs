@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const require = createRequire(join(process.argv[2], "judge.js"));
 const Ajv = require("ajv/dist/2020").default;
-// strict: false: examples and comments are nobody's business here.
+// strict: false: examples and comments do not matter here.
 const ajv = require("ajv-formats").default(new Ajv({ strict: false, logger: false }));
 
 function answer({ schema, texts }) {

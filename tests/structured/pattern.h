@@ -1,5 +1,5 @@
-// Pattern: a regular expression together with the means to draw texts of it, so that nobody has to
-// match one to know that a text fits. Pure.
+// Pattern: a regular expression together with the means to draw texts of it, so that a test knows
+// without matching that a text fits. Pure.
 #pragma once
 
 #include <memory>

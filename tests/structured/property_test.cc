@@ -34,7 +34,7 @@ bool parses(const std::string& text) {
   return !error;
 }
 
-// What must hold of every trial of some seeds.
+// The properties of every trial, for some seeds.
 void check(int level, uint64_t schemas, const TrialOptions& options) {
   for (uint64_t seed = kSeed; seed < kSeed + schemas; ++seed) {
     const Trial trial = run_trial(level, seed, vocabulary(), options);
@@ -194,7 +194,7 @@ TEST(Places, AreTheSameByEveryWay) {
       at += piece;
       EXPECT_EQ(*matcher.mask(), *other.mask());
       EXPECT_EQ(matcher.can_end(), other.can_end());
-      // What is said to be forced is what the text goes on with.
+      // The text goes on with the bytes that are said to be forced.
       const std::string forced = matcher.forced_bytes(64);
       EXPECT_EQ(text.substr(at, forced.size()), forced) << schema.name;
     }

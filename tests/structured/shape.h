@@ -1,5 +1,5 @@
 // Shape: what a generated schema means, as a tree. The JSON of the schema, its valid instances and
-// its near misses are made from it, so none of them needs anybody to read a schema.
+// its near misses are made from it, so none of them depends on a reader of schemas.
 #pragma once
 
 #include <cstdint>

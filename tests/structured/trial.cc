@@ -15,7 +15,7 @@ using grammar::Matcher;
 
 namespace {
 
-// What the patterns of a schema have texts of, as they stand between quotes.
+// Texts of the patterns of a schema, as they stand between quotes.
 class Hints {
  public:
   explicit Hints(Random& random) : random_(random) {}

@@ -1,5 +1,5 @@
-// Trial: one generated schema, compiled and walked; what was accepted and what came out. Judging it
-// is somebody else's.
+// Trial: one generated schema, compiled and walked; the texts that were accepted and the texts that
+// came out. Tests and validators judge it.
 #pragma once
 
 #include <cstdint>

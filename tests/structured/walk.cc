@@ -121,7 +121,7 @@ Walk random_walk(Matcher matcher, const Vocabulary& vocabulary, Random& random, 
     }
     const Token token = step < tokens ? allowed[random.below(allowed.size())]
                                       : nearest_end(allowed, vocabulary, quotes.within(), random);
-    // What the mask says of any token is what the matcher does with it.
+    // The matcher accepts any token exactly if the mask allows it.
     const auto other = static_cast<Token>(random.below(vocabulary.bytes.size()));
     Matcher fork = matcher;
     if (fork.accept(other) != mask->allows(other)) {

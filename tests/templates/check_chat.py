@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Holds what chat/ makes of requests to jinja2: nothing vanishes, and nothing is refused in vain.
+"""Compares the prompts that chat/ renders with jinja2's: nothing vanishes, and nothing is refused
+that jinja2 renders.
 
 usage: check_chat.py --ours PROGRAM [--fuzz COUNT] [--only NAME] [--show]
 
 Requests are written as OpenAI has them: the arguments of calls as text, no content beside them.
 Ours must give the bytes that jinja2 gives for the same messages in one of sixteen forms (arguments
 as text or object, content "" or null, ids as they are or short, calls together or one by one), with
-every text of the request in them. What ours refuses for want of a place must be missing, or fail,
-in all of them. Where a template knows nothing of tools they are told in messages; then only the
-texts are looked for.
+every text of the request in them. A part that ours refuses, because the template has no place for
+it, must be missing, or fail, in all of them. If a template knows nothing of tools, a message
+describes them; then only the texts are looked for.
 """
 
 import argparse

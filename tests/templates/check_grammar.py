@@ -23,7 +23,7 @@ VARIABLES = {
     "items": {"keys": 1, "x y": "z"}, "html": "<b>&'\"</b>",
 }
 
-# What Python tells of its own objects, and addresses.
+# Printed forms of Python's own objects, and addresses.
 UNSTABLE = re.compile(r" at 0x|<(function|built-in|bound|class|generator|dict_|method)")
 # Integers beyond 64 bits are an error here and none in Python.
 WIDE = re.compile(r"more than 64 bits|too large|too wide|too many characters")

@@ -21,12 +21,13 @@ import oracle
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What names things is the caller's word, not the user's.
+# Names of roles and tokens are the caller's text, not the user's.
 TRUSTED = ["bos_token", "eos_token", "pad_token", "unk_token", "messages.*.role",
            "messages.*.content.*.type", "messages.*.tool_calls.*.type",
            "messages.*.tool_calls.*.id", "messages.*.tool_call_id"]
 NAMES = {"role", "type", "id", "tool_call_id"}
-# What tojson, str() and escape write of an input's lists, dicts, numbers and characters.
+# Characters that tojson, str() and escape write for lists, dicts, numbers and characters of an
+# input.
 STRUCTURE = set("{}[]():,.' \"\n\t\\-+0123456789&#;" + "truefalsnTFNodEUABCD")
 
 

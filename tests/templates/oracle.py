@@ -58,7 +58,7 @@ def environment():
 
 
 ENV = environment()
-# Of templates that subscript a number, which is what they are there for.
+# Some templates subscript a number on purpose.
 warnings.simplefilter("ignore", SyntaxWarning)
 
 

@@ -1,5 +1,6 @@
-// Streams through dispatcher, client and sockets from simulated servers: whatever these do, and
-// whoever leaves, each client hears its own answer from its beginning, and nothing else.
+// Streams through dispatcher, client and sockets from simulated servers: whatever the servers do,
+// and whichever clients disconnect, each client gets its own answer from its beginning, and nothing
+// else.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// What one client hears of a chat.
+// The deltas of a chat that one client gets.
 class Ear final : public llm::StreamSink {
  public:
   // `enough` is called at the piece of that number.
@@ -142,7 +143,7 @@ class Streams : public ::testing::Test {
     return sum;
   }
 
-  // Until no server is at work on anything: whoever left frees its slot.
+  // Waits until no server is at work: a request whose client left frees its slot.
   void wait_until_servers_rest() const {
     for (const auto& server : servers_) {
       for (;;) {
@@ -167,7 +168,7 @@ class Streams : public ::testing::Test {
   std::optional<dispatch::Dispatcher> dispatcher_;
 };
 
-// What every client may count on.
+// Guarantees for every client.
 void expect_own(const Asked& asked) {
   ASSERT_TRUE(asked.end.has_value()) << asked.text;
   EXPECT_TRUE(asked.text.starts_with(asked.ear->text))
@@ -309,7 +310,7 @@ TEST_F(Streams, WhoLeavesFreesTheSlotOfTheServer) {
   EXPECT_EQ(servers_[0]->stats().left, 1);
 }
 
-// It ends with those who read along, however far they are.
+// The dispatcher is destroyed while clients read streams, however far they are.
 TEST_F(Streams, TheEndOfTheDispatcherEndsAllStreams) {
   sim_upstream::SimOptions options = sim({"stall=0.5"});
   open(options, 2);

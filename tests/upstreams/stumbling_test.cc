@@ -150,7 +150,7 @@ double rate_with(const std::vector<std::string>& faults, uint64_t seed, JobOptio
 
 class StumblingTargets : public ::testing::TestWithParam<int32_t> {};
 
-// Of the rate without faults; whatever number is in flight.
+// Targets are shares of the rate without faults, whatever number of calls is in flight.
 TEST_P(StumblingTargets, AreReached) {
   struct Target {
     std::string fault;
