@@ -23,8 +23,8 @@ Shape warm_up_shape(const Shape& shape) {
   return {.rows = 1, .own_tokens = 16, .answer_tokens = 2, .seed = ~shape.seed};
 }
 
-// All rows at once through the engine's own door; its counters tell what it did. `keep`: as a
-// server does, whose prompts may come again.
+// All rows at once through the engine's interface; its counters tell what it computed. `keep`:
+// keeps prompts cached, as a server does, because they may come again.
 Round run_engine(engine::Engine& engine, const std::vector<Row>& rows, int answer_tokens,
                  bool keep) {
   struct Left {

@@ -22,7 +22,7 @@ struct PlainLoopOptions {
   int threads = 2;
 };
 
-// What a run has computed, so that nobody compares with one that left something out.
+// The work of a run, which shows whether it left something out.
 struct PlainWork {
   int64_t prefilled_tokens = 0;
   int64_t generated_tokens = 0;
@@ -58,7 +58,7 @@ class PlainLoop {
   llama_batch batch_{};
   std::vector<engine::Token> last_;  // of each row of the wave: what was sampled for it
   std::map<int, int> prefixes_;      // group, the sequence that holds its prefix
-  std::set<int> free_sequences_;     // of those for prefixes
+  std::set<int> free_sequences_;     // for prefixes
   PlainWork work_;
 };
 

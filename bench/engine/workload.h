@@ -27,8 +27,8 @@ struct Row {
   std::vector<engine::Token> prompt;
 };
 
-// In the order in which they are given to whoever works them off. `vocabulary_size` at least 512:
-// tokens are taken from where neither bytes nor control tokens are.
+// The rows in the order in which a contender gets them. `vocabulary_size` is at least 512: tokens
+// are taken from the range that has neither bytes nor control tokens.
 std::vector<Row> make_rows(const Shape& shape, int vocabulary_size);
 
 // One line of JSON, {"group": 0, "prompt": [1, 2]}.

@@ -182,7 +182,7 @@ void require_all(json::value& schema) {
     require_all(member.value());
 }
 
-// Of answers that have all members.
+// The share of forced tokens in answers that have all members.
 Forced forced_share(const std::vector<Subject>& subjects, bool strict, bool flexible,
                     const std::shared_ptr<const TokenTables>& tables,
                     const BenchVocabulary& vocabulary, const Tokenizer& tokenizer,

@@ -1,4 +1,4 @@
-// What is measured: schemas, each with answers that are valid under it.
+// The schemas to measure with, each with answers that are valid under it.
 #pragma once
 
 #include <boost/json/value.hpp>

@@ -9,8 +9,8 @@
 
 namespace windrow::bench {
 
-// In us. Of this thread's processor time where asked: half a microsecond coarse, but others who run
-// beside this are not in it.
+// Whether times, which are in us, are the processor time of this thread: half a microsecond coarse,
+// but without the time of other threads and programs.
 inline bool in_cpu_time = false;
 
 inline double now() {

@@ -6,7 +6,7 @@ import tempfile
 
 
 class Problem(Exception):
-    """Why there is nothing to compare, in words for whoever runs this."""
+    """Why there is nothing to compare, as a message for the user."""
 
 
 class TooSlow(Problem):
@@ -21,8 +21,8 @@ def settings_of_others_left_out():
 class Child:
     """A context manager: at its end, however that comes, the process has ended too.
 
-    What it says on standard error, and on standard output unless that is read, goes to a temporary
-    file, of which last_words() gives the end.
+    Its standard error, and its standard output unless that is read, go to a temporary file;
+    last_words() returns the end of it.
     """
 
     def __init__(self, command, read_output=False):

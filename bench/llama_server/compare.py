@@ -121,7 +121,7 @@ class Comparison:
         return rounds
 
     def prompts(self, shape, seed):
-        """The rows as bench_engine makes them, so that nobody has a formula of his own."""
+        """The rows as bench_engine makes them, so that there is only one formula."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "prompts.jsonl")
             run = subprocess.run(

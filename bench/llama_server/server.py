@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 START_SECONDS_MAX = 300
 WARM_UP_TOKENS = 16
 
-# What is compared: the server's own choice of slots, and its two ways to serve many.
+# The configurations to compare: the server's own choice of slots, and its two ways to serve many.
 CONFIGURATIONS = {
     "automatic": lambda at_once: [],
     "split": lambda at_once: ["--parallel", str(at_once), "--no-kv-unified"],
@@ -132,7 +132,7 @@ class Server(Child):
             except Exception as problem:
                 outcomes.put(problem)
 
-        # Nobody waits for these: they end with their connections, when the server does.
+        # These threads are not joined: they end with their connections, when the server does.
         for _ in range(connections):
             threading.Thread(target=work, daemon=True).start()
         prefilled = 0

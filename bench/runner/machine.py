@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.05  # between looks at a process's memory, the last of which ma
 
 
 class Problem(Exception):
-    """Why there is nothing to measure, in words for whoever runs this."""
+    """Why there is nothing to measure, as a message for the user."""
 
 
 def parser_for(description):
@@ -239,7 +239,7 @@ ANSWER = ('{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"m
 
 
 class Nginx(Job):
-    """One worker that gives everybody the same reply."""
+    """One worker that gives every request the same reply."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="windrow-nginx-")

@@ -6,7 +6,7 @@ usage: rehearsal.py [options]; --help lists them
 A server with 8 slots and one with 1 answer files of 10 to 170,000 rows, with the number in flight
 that windrow finds by itself. All answers take equally long, so N rows on 8 slots can be at best
 N / ceil(N / 8) times as fast as on one. Rates are of whole processes: a tenth of a second for
-starting and ending shows in the small files. Of files above 1,000 rows the one slot gets 1,000.
+starting and ending shows in the small files. One slot gets at most 1,000 rows of a file.
 """
 
 import math

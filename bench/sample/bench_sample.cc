@@ -1,6 +1,6 @@
-// bench_sample: what choosing the next tokens costs beside computing the logits they are chosen
-// from. One context decodes step after step with all rows; after each step its logits are sampled
-// with every setting, with and without helping threads. What counts is the share of the step.
+// bench_sample: the cost of choosing the next tokens, as a share of the step that computes the
+// logits they are chosen from. One context decodes step after step with all rows; after each step
+// its logits are sampled with every setting, with and without helping threads.
 #include <fmt/format.h>
 #include <llama.h>
 

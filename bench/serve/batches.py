@@ -24,7 +24,7 @@ def ask(server, method, path, body=None, content_type="application/json"):
 
 
 def upload(server, lines):
-    """The id of a file of these bodies of chats, {"path", "body"} each, as rows of a batch."""
+    """Uploads bodies of chats, {"path", "body"} each, as rows of a batch; returns the file's id."""
     rows = "".join(
         json.dumps({"custom_id": str(i), "method": "POST", "url": one["path"],
                     "body": one["body"]}) + "\n"

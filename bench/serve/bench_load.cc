@@ -1,6 +1,7 @@
-// bench_load: requests to a server, by so many clients who each wait for their answer (closed loop)
-// or by a clock that does not (open loop, Poisson), and how long each took. Bodies come from a file
-// of lines {"path": "/v1/...", "body": {...}} and are sent in its order, again from the start.
+// bench_load: sends requests to a server, from a number of clients that each wait for their answer
+// (closed loop) or by a clock (open loop, Poisson), and measures how long each took. Bodies come
+// from a file of lines {"path": "/v1/...", "body": {...}} and are sent in its order, again from the
+// start.
 //
 // With --rate a request's time begins when it was due, so a generator that is late makes the server
 // look slow, never fast.

@@ -6,7 +6,7 @@ usage: bench_serve.py PART... [options]; --help lists them
   overhead    requests a second for /health and for chats of a simulated model that takes no time
   windows     embeddings that arrive by chance at 5, 50 and 95 % of what is possible: mean latency
               without a window, with 2 ms, 10 ms, and with the rule that is the default
-  packed      32 clients who embed, against the best packed batch of bench_embed
+  packed      32 clients that embed, against the best packed batch of bench_embed
   peers       the same requests to Windrow and llama-server, each at its best settings
   batches     chats of 4 clients while a batch runs and while none does: how much longer they take
 

@@ -74,7 +74,7 @@ def llama_server(program, model, *more):
 
 
 def load(program, url, lines, **options):
-    """What bench_load says of these bodies, sent as the options say."""
+    """The report of bench_load for these bodies, sent as the options say."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as bodies:
         bodies.write("\n".join(lines) + "\n")
         bodies.flush()

@@ -22,7 +22,7 @@ def line(path, body=None):
 
 
 def chats(count, seed, prompt_words, answer_tokens, system_words=0, **fields):
-    """Chats whose prompts begin alike, for `system_words`, and then differ."""
+    """Chats with prompts that begin alike, for `system_words`, and then differ."""
     rng = random.Random(seed)
     system = text(random.Random(0), system_words) if system_words else "You are brief."
     return [line("/v1/chat/completions", {

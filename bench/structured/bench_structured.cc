@@ -1,6 +1,6 @@
-// bench_structured: what a structure costs the engine. The same prompts and as many tokens, three
-// ways in turns within one run: any text; held to a schema token by token; and held to it with
-// forced runs appended, as `windrow run` does it. What counts is the ratio to any text.
+// bench_structured: the cost of structured output in the engine. The same prompts and as many
+// tokens, three ways in turns within one run: any text; held to a schema token by token; and held
+// to it with jump-forward, as `windrow run` does it. The figures are ratios to any text.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
