@@ -1,6 +1,6 @@
 # `cmake --install build/release --prefix X` makes a tree that may be moved anywhere:
 #
-#   bin/windrow                              the program, or what starts it
+#   bin/windrow                              the program, or a launcher of it
 #   share/man, share/bash-completion, share/zsh, share/doc/windrow
 #   share/windrow/systemd/windrow.service    to be copied to /etc/systemd/system
 #

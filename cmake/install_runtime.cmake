@@ -12,7 +12,7 @@ function(windrow_patch file)
   execute_process(COMMAND "${windrow_patchelf}" ${ARGN} "${file}" COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# What the loader itself finds is what the program gets: "  NAME => PATH (ADDRESS)".
+# The loader itself lists the libraries that the program gets: "  NAME => PATH (ADDRESS)".
 file(GLOB plugins "${windrow_backends}/*.so")
 set(libraries)
 foreach(binary IN LISTS windrow_program plugins)
@@ -40,7 +40,7 @@ foreach(library IN LISTS libraries)
   file(CHMOD "${lib}/${name}" FILE_PERMISSIONS ${permissions})
   string(FIND "${path}" "${windrow_runtime}/" inside)
   if(NOT inside EQUAL 0)
-    # Of the system: whose licence?
+    # A library of the system: its package has the licence.
     execute_process(COMMAND dpkg-query -S "${path}" OUTPUT_VARIABLE owner ERROR_QUIET)
     if(owner MATCHES "^([^:, ]+)")
       list(APPEND packages "/usr/share/doc/${CMAKE_MATCH_1}/copyright")

@@ -93,8 +93,8 @@ else()
   target_link_libraries(windrow_llama INTERFACE -lllama -lggml -lggml-base)
 endif()
 
-# What an executable needs to start: the runtime's own loader (its C library is newer than the
-# system's, and a loader and a C library only work in pairs), and a run path that wins over the
+# Link options that let an executable start: the runtime's own loader (its C library is newer than
+# the system's, and a loader and a C library only work in pairs), and a run path that wins over the
 # libraries of the system, also for what the plug-ins need (hence no new dtags).
 # --allow-shlib-undefined: the runtime's libraries name symbols of their own, newer C library, which
 # the linker looks for in the one it links against.

@@ -1,6 +1,6 @@
 # WINDROW_SANITIZE holds what -fsanitize= takes ("address,undefined", "thread"); empty means none.
 #
-# Of UBSan, object-size and vptr are left out: they take a third of the compile time.
+# UBSan runs without object-size and vptr, which take a third of the compile time.
 # AddressSanitizer finds accesses beyond an object and to one that is gone; a static_cast to a
 # class that the object is not, within its own memory, is found by neither.
 set(WINDROW_SANITIZE "" CACHE STRING "Sanitizers of this build")

@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
-// What an action of one kind has.
+// The members of one kind of action.
 struct Kind {
   const char* name;
   std::vector<Action> Actions::* list;

@@ -1,4 +1,5 @@
-// What a consolidation of memory asks for, so that two answers can be compared by what they do:
+// The actions that a consolidation of memory asks for, so that two answers can be compared by their
+// effect:
 //
 //   {"creates": [{"text", "source_fact_ids"}],
 //    "updates": [{"text", "observation_id", "source_fact_ids"}],

@@ -25,9 +25,9 @@ struct Verdict {
 // list does. Other answers are compared as texts, without blanks around them. The parts are the
 // members of the right answer, where that is an object.
 //
-// Of the task "consolidation" the actions are compared, whatever their order: the kind, the
+// Answers of the task "consolidation" are compared by their actions, in any order: the kind, the
 // observation and the set of source facts. Its parts are the three kinds, and "texts": the actions
-// are right and so is what they write.
+// are right and so are their texts.
 Verdict judge(std::string_view task, std::string_view expected, std::string_view given);
 
 // The same for an answer that is not there.

@@ -11,7 +11,7 @@ namespace windrow::check_answers {
 
 struct PartScore {
   std::string name;
-  int64_t rows = 0;  // whose right answer has this part
+  int64_t rows = 0;  // rows whose right answer has this part
   int64_t right = 0;
 };
 

@@ -172,7 +172,7 @@ typedef struct {
   float* memory;
 } Part;
 
-// What a thread needs for a sequence and the beginning that it shares with others.
+// The memory that a thread needs for a sequence and the beginning that it shares with others.
 typedef struct {
   Part prefix, own;
   int64_t stride;

@@ -21,8 +21,8 @@ constexpr int64_t kQuantBlock = 32;  // weights a Q8_0 block holds
 constexpr int64_t kConvolution = 3;  // positions a short convolution of kHybrid sees
 constexpr int64_t kSwaPeriod = 2;    // every second layer of kSwa has full attention
 
-// What spreads the numbers of a random model so that it behaves like a trained one where tests look
-// (README.md, "Sharpened").
+// The deviations of a random model's numbers that make it behave like a trained one where tests
+// look (README.md, "Sharpened").
 constexpr double kLogitDeviation = 3.0;
 constexpr double kAttentionSharpness = 1.5;
 

@@ -66,7 +66,7 @@ std::span<const std::string_view> pooling_names();
 // The smallest shape of a family that still has all its features; a file of it is well under 2 MB.
 Shape default_shape(Family family);
 
-// What a family's file says when nobody asks otherwise.
+// The pooling in the file of a family, unless another one is asked for.
 Pooling default_pooling(Family family);
 
 // The ChatML template.

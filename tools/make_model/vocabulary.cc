@@ -133,7 +133,8 @@ class MergeLearner {
     }
   }
 
-  // Of equally frequent pairs the oldest symbols, so that the outcome depends on nothing else.
+  // Among equally frequent pairs that of the oldest symbols, so that the outcome depends on nothing
+  // else.
   std::optional<Pair> most_frequent() const {
     std::optional<Pair> best;
     int64_t most = 0;

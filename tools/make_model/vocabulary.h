@@ -29,8 +29,8 @@ int64_t smallest_word_piece_vocabulary();
 // `token_count` >= smallest_bpe_vocabulary().
 Vocabulary make_bpe_vocabulary(int64_t token_count);
 
-// Of a BPE vocabulary. <think> and </think> are user-defined as in Qwen3's own files: shown as text
-// and recognised in any prompt; the others are control tokens.
+// Special tokens of a BPE vocabulary. <think> and </think> are user-defined as in Qwen3's own
+// files: shown as text and recognised in any prompt; the others are control tokens.
 inline constexpr const char* kEndOfText = "<|endoftext|>";
 inline constexpr const char* kImStart = "<|im_start|>";
 inline constexpr const char* kImEnd = "<|im_end|>";

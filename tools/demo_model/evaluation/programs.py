@@ -38,8 +38,8 @@ def find(name: str, given: Path | None) -> Path:
 
 
 def run_windrow(windrow: Path, model: Path, requests: Path, results: Path) -> None:
-    """Rows that fail are no failure: whoever reads the results misses them there. The first of
-    them is said, because that is how a model that a row cannot be given to is found out."""
+    """Rows that fail do not fail the run: they are missing in the results, which the caller sees.
+    The first failure is printed, because it shows when a model cannot take a row at all."""
     ended = subprocess.run([windrow, "run", requests, "-o", results, "--model", model, "--fresh"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)

@@ -20,7 +20,7 @@ Task = Callable[[random.Random, Words], Example]
 
 
 def _apart(task: Task) -> Task:
-    """For tasks whose requests are few, or often without a name: what the user says belongs to one
+    """For tasks whose requests are few, or often without a name: the user's text belongs to one
     split by its hash, as a name does, or both splits would have some requests in common."""
     def draw(rng: random.Random, words: Words) -> Example:
         while True:

@@ -27,8 +27,8 @@ _KINDS = ("new",) * 6 + ("changed",) * 5 + ("refined",) * 4 + ("ended",) * 3 + (
 _BEFORE = ("I heard that ", "News: ", "Note: ", "It is known that ", "As of today, ",
            "We learned that ", "By now ", "Update: ", "It turned out that ",
            "According to the report, ")
-# What is known comes first, and its names behind it: whoever reads forwards can then tell at the
-# end of each fact what is to be done about it, and finds at a name what it stands for.
+# Observations come first, with their names behind them: a model that reads forwards can then tell
+# at the end of each fact what is to be done about it, and has read what a name stands for.
 _LAYOUTS = (
     ("Observations:\n{}", "Facts:\n{}"),
     ("Known:\n{}", "New facts:\n{}"),

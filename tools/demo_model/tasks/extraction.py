@@ -105,7 +105,7 @@ def _fact(rng: random.Random, words: Words, patterns: tuple[str, ...], entity: s
         pattern = pick(rng, patterns)
         values = {key[1:-1]: draw(rng, words) for key, draw in _VALUES.items() if key in pattern}
         fact = pattern.format(**values)
-        if entity in values.values():  # nobody meets oneself
+        if entity in values.values():  # no person meets themselves
             continue
         if not any(fact in other["fact"] or other["fact"] in fact for other in earlier):
             return fact
@@ -151,7 +151,7 @@ def extraction(rng: random.Random, words: Words) -> Example:
     pronoun = pick(rng, ("she", "he"))
     facts: list[dict[str, str]] = []
     sentences: list[str] = []
-    last_person = ""  # whom a pronoun would mean
+    last_person = ""  # the person a pronoun would mean
     while len(facts) < wanted:
         said, time = _time(rng, year, month, day)
         values = {"t": said, "T": upper_first(said)}

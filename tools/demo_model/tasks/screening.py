@@ -101,7 +101,7 @@ def _shortcomings(rng: random.Random, job: Job) -> tuple[int, int]:
     """How many skills are missing and how many years: each kind of fit is a third of the rows."""
     fit = pick(rng, FITS)
     count, least = len(job.required), job.least_years
-    years_can_lack = least - 1  # nobody has less than one year
+    years_can_lack = least - 1  # every candidate has at least one year
     if fit == "strong":
         return 0, 0
     if fit == "possible":

@@ -50,7 +50,7 @@ def _number(least: int, most: int) -> Callable[[random.Random, Words], int]:
     return lambda rng, words: between(rng, least, most)
 
 
-# What a parameter holds, by the word after its colon in the table.
+# The values of a parameter, by the word after its colon in the table.
 VALUES: dict[str, Callable[[random.Random, Words], Any]] = {
     "place": lambda rng, words: words.place(rng),
     "person": lambda rng, words: words.person(rng) if chance(rng, 0.5) else words.first(rng),

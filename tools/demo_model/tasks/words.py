@@ -1,7 +1,7 @@
 """Names of persons, companies, places and pets, and which half of the world they belong to.
 
 A name is of the split "train" or "test" by a hash of its text alone, whatever kind it is used as.
-So what the model is tested on are names it never saw, and nobody has to keep lists apart.
+So the model is tested on names it never saw, and no two lists have to be kept apart.
 """
 
 import functools
