@@ -6,7 +6,8 @@ usage: prefixes.py [options]; --help lists them
 200 groups of rows begin alike, each with its own system prompt, and lie in the file in any order.
 The server has 4 slots and remembers as many prefixes as --remembered says. It counts the tokens
 that it need not compute again. The peer is the same rows perfectly sorted, sent in that order by
-the aiohttp client with as many in flight; shuffled, that client shows what order is worth. """
+the aiohttp client with as many in flight; shuffled, that client shows what order is worth.
+"""
 
 import os
 import random

@@ -123,7 +123,7 @@ TEST_F(ConsoleTest, JsonGivesEventsAndNothingElse) {
   EXPECT_EQ(end.at("event").as_string(), "end");
   EXPECT_EQ(end.at("exit_code").as_int64(), 1);
   end.erase("event");
-  // The last event and the summary are one, but for what the file says of the logs beside it.
+  // The last event equals the summary, apart from the sizes of the logs, which only the file has.
   json::object summary = json::parse(folder_.read("results.summary.json")).as_object();
   EXPECT_EQ(summary.erase("log_bytes"), 1U);
   EXPECT_EQ(end, summary);

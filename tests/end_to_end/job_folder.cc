@@ -22,7 +22,7 @@ namespace json = boost::json;
 
 namespace {
 
-// The sanitizers of the program under test are told what those of the test are.
+// Passes a variable of the test's environment to the program: options of the sanitizers.
 void pass_on(const char* name, std::map<std::string, std::string>& variables) {
   const char* value = std::getenv(name);
   if (value != nullptr) variables[name] = value;

@@ -19,10 +19,10 @@ using Words = std::vector<std::string>;
 // A model of WINDROW_TEST_MODELS_DIR.
 std::string model_path(std::string_view family, std::string_view type = "f32");
 
-// One of a long context: a row of it may go on for minutes.
+// A model with a long context: one of its rows may run for minutes.
 std::string endless_model_path();
 
-// One with a chat template that is not ChatML.
+// A model with a chat template that is not ChatML.
 std::string inst_model_path();
 
 // A model whose context is large enough for prompts that describe tools letter by letter.
@@ -50,7 +50,7 @@ class JobFolder {
   // The model is model.gguf in the folder, so that texts which name it are the same everywhere.
   void use_model(const std::string& path, std::string_view name = "model.gguf") const;
 
-  // `windrow` with these words, in this folder, in an environment that has nothing to add. One
+  // `windrow` with these arguments, in this folder, without settings in its environment. One
   // thread: two that spin for each other crawl when the machine is busy.
   Command command(const Words& words) const;
   Ended windrow(const Words& words) const { return run(command(words)); }

@@ -39,7 +39,7 @@ TEST(OneProcess, ASecondOneIsRefusedWhileTheFirstRuns) {
     EXPECT_EQ(folder.names(), names);
   }
 
-  // The one that is refused took nothing from the one that runs, and that leaves the way free.
+  // The refused run changed nothing for the first one, and the end of that lets a third run start.
   first.send(SIGINT);
   const Ended ended = first.wait();
   EXPECT_EQ(ended.code, 130) << ended;

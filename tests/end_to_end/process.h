@@ -1,5 +1,5 @@
-// A program run as a child process: its words, its environment, what it reads, what it says, how it
-// ends. Waiting is for events, with a deadline that only a program that hangs reaches.
+// A program run as a child process: its arguments, its environment, its input and output, and how
+// it ends. Waiting is for events, with a deadline that only a program that hangs reaches.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ struct Ended {
   std::string errors;
 };
 
-// All of it, for the messages of failed tests.
+// Prints all of `ended`, for the messages of failed tests.
 std::ostream& operator<<(std::ostream& stream, const Ended& ended);
 
 class Process {
@@ -73,13 +73,13 @@ class Process {
   // Closes the pipes, so that nothing reads the program's output any more.
   void close_outputs();
 
-  // True as soon as `condition` is; it is asked every fifth of a millisecond, and whenever the
-  // program says something. False when the program ended first, or never gets there: then the test
-  // has failed and the program is killed.
+  // True as soon as `condition` is; it is called every fifth of a millisecond, and whenever the
+  // program prints something. False when the program ended first, or the deadline has passed: then
+  // the test has failed and the program is killed.
   bool wait_until(const std::function<bool()>& condition) { return wait_telling(condition, {}); }
 
-  // The same for what `look()` says, which is to be as `wanted` (a matcher) says. A wait that is in
-  // vain tells what was seen last.
+  // The same until the matcher `wanted` accepts the result of `look()`. If it never does, the
+  // message has the last result.
   template <class Look, class Wanted>
   bool wait_until(const Look& look, const Wanted& wanted) {
     std::string last;

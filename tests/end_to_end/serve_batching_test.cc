@@ -121,7 +121,7 @@ TEST(ServeBatching, TheLogSaysHowLongOneWaitedForAPlace) {
   ASSERT_TRUE(runs->wait_for("\"content\":\" "));
   HttpCall waits(served.port(), "POST", "/v1/chat/completions",
                  chat_body("next", R"("max_tokens":1)"));
-  // For milliseconds, as the server itself says.
+  // It has waited for milliseconds, by the server's own metric.
   ASSERT_TRUE(served.process().wait_until(
       [&] {
         const std::string says = metric(served, "windrow_queue_oldest_seconds");
@@ -156,7 +156,7 @@ TEST(ServeBatching, ALaneIsOneAfterTheOther) {
   auto second = in_lane("one", short_one);
   ASSERT_TRUE(served.process().wait_until([&] { return inside(served); }, 2U));
   EXPECT_TRUE(in_lane("two", short_one)->rest().body.ends_with("data: [DONE]\n\n"));
-  // The one behind is there still, though there are places; it goes when the first has left.
+  // The second request still waits, although slots are free; it starts when the first has left.
   EXPECT_EQ(inside(served), 2U);
   first.reset();
   EXPECT_TRUE(second->rest().body.ends_with("data: [DONE]\n\n"));

@@ -159,7 +159,7 @@ TEST(ServeFaults, KilledTenTimesEveryRowHasOneResultAndChatsGoOn) {
 
 // --- a full disk ---------------------------------------------------------------------------------
 
-// No file of that process may grow above this; it is told as a disk tells that it is full.
+// Limits the size of the process's files; a write beyond it fails as on a full disk.
 void let_files_grow_to(const Served& served, rlim_t bytes) {
   rlimit limit{};
   ASSERT_EQ(prlimit(const_cast<Served&>(served).process().id(), RLIMIT_FSIZE, nullptr, &limit), 0);

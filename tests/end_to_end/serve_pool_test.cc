@@ -117,7 +117,7 @@ TEST(ServePool, OthersSayWhatIsLoadedAndWhatStays) {
   EXPECT_EQ(states(served), (States{{"a", "loaded"}, {"b", "not_loaded"}, {"c", "loaded"}}));
   EXPECT_EQ(served.post("/v1/windrow/models/none/load", "").status, 404);
 
-  // The one that stays is not the one that leaves.
+  // The pinned model is not the one that is unloaded.
   for (const char* model : {"b", "a", "b"})
     text_of(served.post("/v1/completions", completion(model)));
   EXPECT_EQ(states(served)["c"], "loaded");

@@ -185,7 +185,7 @@ TEST(Serve, WhoIsToldToAskForKeysAsksForThem) {
   EXPECT_EQ(served.post("/v1/chat/completions", body, key).status, 200);
   EXPECT_EQ(served.get("/health").status, 200);
 
-  // Another key, which holds as soon as the server is told to look.
+  // Another key, which is valid as soon as the server has read its keys again (SIGHUP).
   const Ended more = folder.windrow({"keys", "add", "keys.txt", "bob"});
   const std::string second = more.output.substr(0, more.output.find('\n'));
   served.process().send(SIGHUP);

@@ -217,7 +217,7 @@ constexpr std::string_view kDigitSchema =
     R"({"type":"object","properties":{"a":{"type":"integer","minimum":1,"maximum":9}},)"
     R"("required":["a"]})";
 
-// The model writes calls where it is asked to, and words otherwise.
+// The model writes calls if the request forces one, and text otherwise.
 TEST(ServeTools, BesideAFormTheModelCallsOrKeepsToTheForm) {
   const JobFolder folder;
   Served served(folder, {"--model", "sim:instant,answer-tokens=8"});

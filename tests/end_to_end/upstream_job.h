@@ -13,7 +13,7 @@
 
 namespace windrow::end_to_end {
 
-// Quick answers of few words.
+// Flags for quick answers of a few words.
 inline Words quick(Words more = {}) {
   more.insert(more.begin(), {"--token-ms", "1", "--answer-tokens", "4"});
   return more;

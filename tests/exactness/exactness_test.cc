@@ -42,7 +42,7 @@ std::vector<Row> some_rows(Random& random, int count) {
     for (int64_t left = random.between(1, 60); left > 0; --left) {
       row.prompt.push_back(static_cast<Token>(random.below(500)));
     }
-    // Some answers are longer than the plan expects at first, so that its memory ends.
+    // Some answers are longer than the scheduler expects at first, so that it runs out of cells.
     row.output_tokens =
         static_cast<int32_t>(random.chance(0.3) ? random.between(80, 110) : random.between(1, 40));
     rows.push_back(std::move(row));

@@ -47,7 +47,7 @@ TEST_P(Header, SaysWhatTheLoadedModelDoes) {
   EXPECT_EQ(header->pooling, loaded.pooling);
   EXPECT_EQ(header->sharing, loaded.sharing);
   EXPECT_EQ(header->weights_bytes, loaded.weights_bytes);
-  // Where layers differ the loaded model tells of the first alone.
+  // If layers differ, the loaded model reports the first one only.
   EXPECT_GE(header->cell_bytes_f16, loaded.cell_bytes_f16);
   if (!loaded.hybrid) {
     EXPECT_EQ(header->cell_bytes_f16, loaded.cell_bytes_f16);

@@ -98,7 +98,7 @@ TEST_F(Runner, AModelWithoutAVocabularyIsRefused) {
 }
 
 TEST_F(Runner, CellsOfAHybridCostMemoryToo) {
-  // Its first layer has no attention, and libllama tells the heads of that one.
+  // Its first layer has no attention, and libllama reports the heads of that layer.
   EXPECT_GT(load("hybrid")->facts().cell_bytes_f16, 0U);
 }
 

@@ -12,7 +12,7 @@
 namespace windrow::exactness {
 namespace {
 
-// How libllama's penalties are made, before and after they were told the vocabulary.
+// How libllama's penalties are made, in versions without and with a parameter for the vocabulary.
 using MakePenalties = llama_sampler* (*)(int32_t, int32_t, float, float, float);
 using MakePenaltiesBefore = llama_sampler* (*)(int32_t, float, float, float);
 

@@ -25,7 +25,7 @@ LlamaLibrary& library() {
   return *kLibrary;
 }
 
-// The real model, said to have room for fewer logits: steps are then cut by their outputs.
+// The real model with a lower limit of logits in a step, so that steps are cut by their outputs.
 class FewOutputs final : public engine::ModelRunner {
  public:
   FewOutputs(std::unique_ptr<engine::ModelRunner> runner, int32_t step_outputs_max)

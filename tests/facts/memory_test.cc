@@ -54,7 +54,7 @@ TEST_P(Memory, AnEmptySequenceCanBeRemoved) {
   expect_usable(3);
 }
 
-// By id -1: attention caches do, a hybrid one says no and forgets nothing.
+// By id -1: an attention cache removes all sequences, a hybrid one returns false and removes none.
 TEST_P(Memory, AllSequencesCanBeRemovedAtOnceUnlessThereIsRecurrentState) {
   const bool is_hybrid = llama_model_is_hybrid(model_.get());
   EXPECT_EQ(llama_memory_seq_rm(memory_of(context_), -1, -1, -1), !is_hybrid);

@@ -38,7 +38,7 @@ class Connection {
     return open_;
   }
 
-  // Some bytes, or none at its end, or when nothing came for so long.
+  // Some bytes; none at the end of the connection, or when nothing came for `wait_ms`.
   std::string receive(int wait_ms = kPatienceMs) {
     pollfd waiting{.fd = fd_, .events = POLLIN, .revents = 0};
     if (!open_ || poll(&waiting, 1, wait_ms) <= 0) return "";

@@ -109,7 +109,7 @@ void add_streams(Endpoint endpoint, std::string_view schema) {
   }
 }
 
-// In the words of other APIs: whole, and as events.
+// The formats of other APIs: whole, and as events.
 void add_dialects() {
   llm::Answer calls;
   calls.choices.push_back({.tool_calls = {{.id = "call_1", .name = "f", .arguments = R"({"a":1})"},

@@ -15,8 +15,8 @@ using LineKind = InputLine::Kind;
 // Rows that go out while the thread that has the one before them is not drawn.
 constexpr size_t kUnluckyChecksMax = 32;
 
-// Between the last thing that happened and the return of a run that was told to stop: a few turns
-// of its threads and some syncs, on a machine that may have other things to do.
+// The time from the end of the grace to the return of a run that was told to stop: a few turns of
+// its threads and some syncs, perhaps on a busy machine.
 Duration stop_time_max(const ThreadOptions& threads) {
   return std::chrono::seconds(threads.hiccup > 0 ? 60 : 2);
 }

@@ -7,7 +7,7 @@ namespace windrow::simulate {
 
 namespace json = boost::json;
 
-// The last one: words may stand in what several prompts have in common too.
+// The last word counts: the beginning that several prompts share may have words, too.
 std::string word_in_request(const std::string& body) {
   const size_t begin = body.rfind("word-");
   if (begin == std::string::npos) return {};

@@ -26,7 +26,7 @@ struct SeedRun {
   std::string text;       // what it said
 };
 
-// Called with what the run says, piece by piece.
+// Called with the output of the run, piece by piece.
 using Hear = std::function<void(std::string_view)>;
 
 // The calling process has one thread.

@@ -1,5 +1,5 @@
-// SimDisk: another disk that takes time, tells what is asked of it, and kills the process that asks
-// at a drawn moment: before, within or after an operation.
+// SimDisk: wraps a disk. Operations take time and are traced, and the process is killed at a drawn
+// moment: before, within or after an operation.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Turn: lets one thread go on, told by another. Made of a futex, because everything that is made of
-// a mutex is simulated here.
+// Turn: one thread waits until another one lets it go on. Made of a futex, because everything that
+// is made of a mutex is simulated here.
 #pragma once
 
 #include <atomic>

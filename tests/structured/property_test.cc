@@ -85,7 +85,7 @@ TEST(Generator, GivesTheSameForTheSameSeed) {
   }
 }
 
-// Each keyword that is said to be enforced is met on the way.
+// The random schemas have every keyword that is documented as enforced.
 TEST(Generator, HasEveryKeyword) {
   std::string all;
   for (uint64_t seed = 1; seed <= 60; ++seed) {

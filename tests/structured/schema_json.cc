@@ -100,7 +100,7 @@ class Writer {
     return {};
   }
 
-  // `ends`: it says what other members are.
+  // `ends`: with additionalProperties.
   json::object object_schema(const Shape& shape, bool ends) {
     json::object object{{"type", "object"}};
     json::array required;

@@ -1,4 +1,4 @@
-// Random schemas of rising difficulty, from what Windrow says it enforces and nothing else. Pure:
+// Random schemas of rising difficulty, with only the keywords that Windrow claims to enforce. Pure:
 // the same seed and level give the same schema.
 //
 //   1  flat objects, all of it required        5  anyOf, oneOf, allOf, tuples

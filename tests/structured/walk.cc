@@ -77,7 +77,8 @@ int rank(char byte, bool within_string) {
   }
 }
 
-// Short ones: every byte is a token, so there is one that says no more than has to be said.
+// Draws among the tokens that end the text soonest. Every byte is a token, so there is always one
+// that adds no more than necessary.
 Token nearest_end(const std::vector<Token>& tokens, const Vocabulary& vocabulary,
                   bool within_string, Random& random) {
   int best = INT32_MAX;

@@ -66,7 +66,7 @@ class Batches : public ::testing::Test {
     return fmt::format("text {} {}", number, std::string(static_cast<size_t>(number % 50), 'x'));
   }
 
-  // Some of them in a list of their own.
+  // Runs so many texts; some requests have their text in a list.
   void run(int texts) {
     ends_.assign(static_cast<size_t>(texts), std::nullopt);
     for (int i = 0; i < texts; ++i) {

@@ -85,7 +85,7 @@ class Streams : public ::testing::Test {
     return options;
   }
 
-  // So many servers that are alike.
+  // Starts so many servers with the same options.
   void open(const sim_upstream::SimOptions& like, size_t servers = 1) {
     client_ = std::make_unique<http::CurlClient>(client_loop_, http::ClientOptions{});
     std::vector<dispatch::DispatchUpstream> upstreams;
@@ -266,7 +266,7 @@ TEST_F(Streams, WhoLeavesHearsNoMoreAndTheOthersAll) {
       const auto item = ask(asked_[i], chat(asked_[i].text));
       ASSERT_TRUE(item);
       items[i] = item->value();
-      // Some before they were heard of.
+      // Some clients leave before their first delta.
       if (random.chance(0.1)) {
         leaves[i] = true;
         dispatcher_->cancel(*item);
