@@ -130,7 +130,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-TEST(ChatTemplate, OneThatKnowsNoToolsGetsThemTold) {
+TEST(ChatTemplate, ATemplateWithoutToolsGetsThemInAMessage) {
   Asked asked = with_tool();
   const std::string told = text("chatml", asked);
   EXPECT_TRUE(told.starts_with("<|im_start|>system\n# Functions")) << told;
@@ -147,7 +147,7 @@ TEST(ChatTemplate, OneThatKnowsNoToolsGetsThemTold) {
   EXPECT_EQ(refusal("{{ raise_exception('never') }}", asked).error.message, "never");
 }
 
-TEST(ChatTemplate, EarlierCallsAndResultsAreToldToo) {
+TEST(ChatTemplate, EarlierCallsAndResultsAreInMessagesToo) {
   Asked asked = with_tool();
   asked.messages.emplace_back(json::parse(R"({"role": "assistant", "content": "I look.",
       "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]})"));
@@ -166,7 +166,7 @@ TEST(ChatTemplate, EarlierCallsAndResultsAreToldToo) {
 }
 
 // Agents name themselves beside their calls.
-TEST(ChatTemplate, NamesAreWrittenBesideCallsThatAreTold) {
+TEST(ChatTemplate, NamesAreWrittenBesideCallsInMessages) {
   Asked asked;
   asked.messages = json::parse(R"([{"role": "user", "name": "ann", "content": "hi"},
       {"role": "assistant", "name": "planner", "content": "", "tool_calls": [
@@ -181,7 +181,7 @@ TEST(ChatTemplate, NamesAreWrittenBesideCallsThatAreTold) {
 }
 
 // The error names the part that cannot be written, and not the calls, which the fallback wrote.
-TEST(ChatTemplate, WhatVanishesBesideToldCallsIsNamedByItsPlace) {
+TEST(ChatTemplate, APartThatVanishesBesideCallsInMessagesIsNamed) {
   Asked asked = with_tool();
   asked.messages = json::parse(R"([{"role": "user", "content": "hi"},
       {"role": "assistant", "content": "", "tool_calls": [

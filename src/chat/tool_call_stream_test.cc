@@ -218,7 +218,7 @@ TEST(ToolCallStream, ArgumentsThatBreakOffStay) {
       << "they are whole, though the object around them is not";
 }
 
-TEST(ToolCallStream, WhoIsToldOfWholeCallsGetsTheRestAsItWasWritten) {
+TEST(ToolCallStream, WithCompleteDeliveryTheRestIsAsItWasWritten) {
   const auto whole = [](const auto& context, std::string_view answer, bool cut = false) {
     return shown(split_calls(context, answer, CallDelivery::kComplete, cut));
   };

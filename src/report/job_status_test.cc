@@ -77,7 +77,7 @@ TEST_F(JobStatusTest, AFinishedJob) {
   EXPECT_THAT(text, Not(HasSubstr("cost")));
 }
 
-TEST_F(JobStatusTest, SomebodyIsAtWorkOnIt) {
+TEST_F(JobStatusTest, AJobThatAProcessRuns) {
   leave_a_job();
   const auto lock = memory_.lock(kPaths.lock);
   const JobStatus found = status();

@@ -181,7 +181,7 @@ TEST_F(LogTallyTest, ALongMessageIsCutBetweenCharacters) {
   EXPECT_EQ(shown.size() % 2, 0U) << "x, whole characters of two bytes, three dots";
 }
 
-TEST(FailureClass, SaysWhoIsAtFault) {
+TEST(FailureClass, SaysTheCause) {
   EXPECT_EQ(failure_class(0), "line");
   EXPECT_EQ(failure_class(404), "request");
   EXPECT_EQ(failure_class(408), "timeout");

@@ -162,7 +162,7 @@ TEST_F(SimServerTest, AClientThatLeavesInAStreamFreesItsSlot) {
   EXPECT_EQ(server_->stats().answered.size(), 0U);
 }
 
-TEST_F(SimServerTest, InstantlyEverybodyGetsTheSame) {
+TEST_F(SimServerTest, InstantRepliesAreAllTheSame) {
   open({}, true);
   RawClient client(server_->port());
   client.send(ask("a"));

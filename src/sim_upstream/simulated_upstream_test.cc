@@ -167,7 +167,7 @@ TEST(SimulatedUpstream, AClientThatLeavesGivesItsPlaceToOthers) {
   EXPECT_EQ(rig.upstream.in_flight(), 0);
 }
 
-TEST(SimulatedUpstream, MetricsTellWhatIsInItsMemoryAndCountNobody) {
+TEST(SimulatedUpstream, MetricsShowItsMemoryAndCountNoRequest) {
   SimOptions small = options();
   small.slots = 2;
   small.context_tokens = 100;

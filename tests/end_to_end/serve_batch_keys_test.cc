@@ -103,7 +103,7 @@ TEST_F(ServeBatchKeys, EachSeesItsOwn) {
   EXPECT_EQ(listed(served, "/v1/files", alice_), Ids{});
 }
 
-TEST_F(ServeBatchKeys, NobodyElseCancels) {
+TEST_F(ServeBatchKeys, OnlyItsOwnerCancelsABatch) {
   const Served served(folder_, words("sim:step-us=20000,answer-tokens=100000"));
   const std::string id = create(served, upload(served, rows(2, 100000), alice_), alice_);
   wait_for(served, id, "in_progress", alice_);

@@ -86,7 +86,7 @@ TEST(ServeBatching, AnInputWaitsForARequestThatIsJustArriving) {
   })) << steps(served);
 }
 
-TEST(ServeBatching, AWindowForThoseWhoWantOne) {
+TEST(ServeBatching, AFixedWindowIsUsedWhereItIsSet) {
   const JobFolder folder;
   Served served(folder, {"--model", "sim:", "--batch-window-ms", "5"});
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -95,7 +95,7 @@ TEST(ServeBatching, AWindowForThoseWhoWantOne) {
   EXPECT_THAT(steps(served), HasSubstr("reason=\"window\"} 1"));
 }
 
-TEST(ServeBatching, NoMoreWaitThanThereMay) {
+TEST(ServeBatching, TheQueueIsBounded) {
   const JobFolder folder;
   Served served(folder, {"--model", std::string(kEndless), "--rows-max", "1", "--max-queue", "1"});
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -111,7 +111,7 @@ TEST(ServeBatching, NoMoreWaitThanThereMay) {
   EXPECT_THAT(refused.head, HasSubstr("Retry-After"));
 }
 
-TEST(ServeBatching, TheLogSaysHowLongOneWaitedForAPlace) {
+TEST(ServeBatching, TheLogHasTheTimeInTheQueue) {
   const JobFolder folder;
   Served served(folder,
                 {"--model", std::string(kEndless), "--rows-max", "1", "--log", "log.jsonl"});

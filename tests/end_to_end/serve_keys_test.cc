@@ -62,7 +62,7 @@ class Flood {
 };
 
 // Eighty requests at four places: in the order in which they came, the others would be the last.
-TEST_F(ServeKeys, WhoAsksForLittleDoesNotWaitForAFlood) {
+TEST_F(ServeKeys, AKeyWithFewRequestsDoesNotWaitForAFlood) {
   const std::string loud = add_key("loud");
   const std::string quiet = add_key("quiet");
   Served served(folder_, {"--model", "sim:", "--rows-max", "4", "--api-keys", "keys.txt"});

@@ -100,7 +100,7 @@ TEST(ServePool, LoadsAtTheStartWhatFitsAndTheRestWhenItIsAskedFor) {
   EXPECT_THAT(served.process().errors(), Not(HasSubstr("cannot be loaded")));
 }
 
-TEST(ServePool, OthersSayWhatIsLoadedAndWhatStays) {
+TEST(ServePool, ModelsAreLoadedUnloadedAndPinnedByRequest) {
   const JobFolder folder;
   Served served(folder, with(kThree, {"--load", "b", "--keep-loaded", "c"}));
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -124,7 +124,7 @@ TEST(ServePool, OthersSayWhatIsLoadedAndWhatStays) {
   EXPECT_EQ(loaded(served), 2);
 }
 
-TEST(ServePool, OrdersAreForAdmins) {
+TEST(ServePool, LoadingAndUnloadingIsForAdmins) {
   const JobFolder folder;
   const auto key = [&](const Words& words) {
     const Ended made = folder.windrow(with({"keys", "add", "keys.txt"}, words));
@@ -147,7 +147,7 @@ const Words kOneIsSlow = {
     "--model", "fast=sim:instant", "--model", "slow=sim:instant,load-us=300000000", "--load",
     "fast",    "--grace",          "0"};
 
-TEST(ServePool, WhoWaitsForALoadIsShownAndNobodyElseWaits) {
+TEST(ServePool, RequestsThatWaitForALoadAreShownAndNoOtherWaits) {
   const JobFolder folder;
   Served served(folder, with(kOneIsSlow, {"--load-wait-s", "3600"}));
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -164,7 +164,7 @@ TEST(ServePool, WhoWaitsForALoadIsShownAndNobodyElseWaits) {
   EXPECT_EQ(code_of(waits.rest()), "server_stopping");
 }
 
-TEST(ServePool, WhoWaitsForALoadDoesNotWaitForEver) {
+TEST(ServePool, NoRequestWaitsForALoadForEver) {
   const JobFolder folder;
   Served served(folder, with(kOneIsSlow, {"--load-wait-s", "1"}));
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -179,7 +179,7 @@ TEST(ServePool, WhoWaitsForALoadDoesNotWaitForEver) {
   EXPECT_EQ(ended.code, 0) << ended;
 }
 
-TEST(ServePool, WhatIsNotUsedLeaves) {
+TEST(ServePool, IdleModelsAreUnloaded) {
   const JobFolder folder;
   Served served(folder, {"--model", "a=sim:instant", "--model", "b=sim:instant", "--keep-loaded",
                          "b", "--unload-idle-s", "1"});
@@ -190,7 +190,7 @@ TEST(ServePool, WhatIsNotUsedLeaves) {
   text_of(served.post("/v1/completions", completion("a")));
 }
 
-TEST(ServePool, WhatCannotBeIsSaidAtOnce) {
+TEST(ServePool, SettingsThatCannotBeAreRefusedAtOnce) {
   const JobFolder folder;
   const auto refused = [&](const Words& words) {
     const Ended ended = folder.windrow(with({"serve", "--listen", "127.0.0.1:0"}, words));
@@ -257,7 +257,7 @@ TEST(ServePool, RealModelsAnswerAsTheyDoAloneAndMemoryIsBounded) {
   EXPECT_LE(resident_mib(served.process().id()), first_mib + 40);
 }
 
-TEST(ServePool, AFileThatIsSpoiltIsTheBusinessOfItsModelAlone) {
+TEST(ServePool, ADamagedFileConcernsItsModelAlone) {
   const JobFolder folder;
   folder.use_model(model_path("llama"), "good.gguf");
   std::filesystem::copy_file(model_path("qwen3"), folder.path("spoilt.gguf"));

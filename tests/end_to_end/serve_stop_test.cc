@@ -28,7 +28,7 @@ std::string stream_of(std::string_view members = "") {
                    fmt::format(R"("stream":true{}{})", members.empty() ? "" : ",", members));
 }
 
-TEST(ServeStop, AStreamIsFinishedAndNobodyElseIsLetIn) {
+TEST(ServeStop, AStreamIsFinishedAndNewRequestsAreRefused) {
   const JobFolder folder;
   Served served(folder, kSlow);
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -42,7 +42,7 @@ TEST(ServeStop, AStreamIsFinishedAndNobodyElseIsLetIn) {
   EXPECT_EQ(ended.code, 0) << ended;
 }
 
-TEST(ServeStop, TheSecondTimeCutsOffWhatRuns) {
+TEST(ServeStop, TheSecondSignalCutsOffWhatRuns) {
   const JobFolder folder;
   Served served(folder, kEndless);
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -93,7 +93,7 @@ TEST(ServeStop, OneThatIsKilledLeavesItsPortToTheNext) {
   EXPECT_EQ(next.port(), first.port());
 }
 
-TEST(ServeStop, WhoIsInAHurryPassesAllThatMayWait) {
+TEST(ServeStop, AnInteractiveRequestPassesABatch) {
   const JobFolder folder;
   Words words = kEndless;
   words.insert(words.end(), {"--rows-max", "8"});
@@ -117,7 +117,7 @@ TEST(ServeStop, WhoIsInAHurryPassesAllThatMayWait) {
   EXPECT_EQ(reply.status, 200) << reply.body;
 }
 
-TEST(ServeStop, AClientWhoLeavesTakesItsRowsWithIt) {
+TEST(ServeStop, AClientThatDisconnectsCancelsItsRows) {
   const JobFolder folder;
   Words words = kEndless;
   words.insert(words.end(), {"--rows-max", "1"});

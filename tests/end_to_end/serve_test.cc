@@ -39,7 +39,7 @@ Words with(Words words, const Words& more) {
 }
 
 // Connections that say nothing use up what it may have open.
-TEST(Serve, WhereFewMayComeItSaysSoAndIdleOnesShutNobodyOut) {
+TEST(Serve, ALowLimitOfClientsIsSaidAndIdleOnesShutNoneOut) {
   const JobFolder folder;
   Served served(folder, kInstant, "127.0.0.1:0", 64);
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -171,7 +171,7 @@ TEST(Serve, ARealModelAnswers) {
   EXPECT_EQ(reply.status, 200) << reply.body;
 }
 
-TEST(Serve, WhoIsToldToAskForKeysAsksForThem) {
+TEST(Serve, WithAKeyFileRequestsNeedAKey) {
   const JobFolder folder;
   const Ended made = folder.windrow({"keys", "add", "keys.txt", "alice"});
   ASSERT_EQ(made.code, 0) << made;
@@ -201,7 +201,7 @@ TEST(Serve, WhoIsToldToAskForKeysAsksForThem) {
   EXPECT_EQ(served.post("/v1/chat/completions", body).status, 401);
 }
 
-TEST(Serve, LogsWhoAskedAndNotWhat) {
+TEST(Serve, LogsTheKeyOfARequestAndNotItsText) {
   const JobFolder folder;
   Served served(folder, with(kInstant, {"--log", "log.jsonl"}));
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
@@ -211,7 +211,7 @@ TEST(Serve, LogsWhoAskedAndNotWhat) {
   EXPECT_THAT(folder.read("log.jsonl"), Not(HasSubstr("secret")));
 }
 
-TEST(Serve, WhatCannotBeIsRefusedAtOnce) {
+TEST(Serve, SettingsThatCannotBeAreRefusedAtOnce) {
   const JobFolder folder;
   const auto refused = [&](const Words& words) {
     Words all = {"serve"};
@@ -292,7 +292,7 @@ TEST(Serve, ItsPortIsThereWhileModelsAreLoaded) {
   close(silent);
 }
 
-TEST(Serve, SpeaksTlsWithThoseWhoTrustIt) {
+TEST(Serve, SpeaksTlsWithClientsThatTrustIt) {
   const JobFolder folder;
   const http::testing::TestCertificate certificate = http::testing::make_certificate({"127.0.0.1"});
   folder.write("cert.pem", certificate.certificate_pem);

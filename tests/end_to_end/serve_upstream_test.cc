@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Ne;
 using ::testing::Not;
 
-TEST(ServeUpstream, TheOnlyOneThatIsDeadEndsIt) {
+TEST(ServeUpstream, TheOnlyUpstreamThatIsDeadEndsTheServer) {
   const JobFolder folder;
   const Ended ended =
       folder.windrow({"serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1/v1"});
@@ -31,7 +31,7 @@ TEST(ServeUpstream, TheOnlyOneThatIsDeadEndsIt) {
   EXPECT_THAT(ended.errors, HasSubstr("127.0.0.1:1"));
 }
 
-TEST(ServeUpstream, TheyAnswerInItsName) {
+TEST(ServeUpstream, UpstreamsAnswerForTheServer) {
   const JobFolder folder;
   Served behind(folder, {"--model", "chat=sim:instant"});
   ASSERT_TRUE(behind.wait_until_ready());
@@ -50,7 +50,7 @@ TEST(ServeUpstream, TheyAnswerInItsName) {
   EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_answers_total{} 2", label)));
 }
 
-TEST(ServeUpstream, WhereTheyAreIsNotToldToClients) {
+TEST(ServeUpstream, ClientsDoNotSeeTheUrlsOfUpstreams) {
   const JobFolder folder;
   const SimUpstream behind(folder, {"--fault", "reset=1"});
   Served front(folder, {"--upstream", behind.url(), "--max-attempts", "1"});
@@ -64,7 +64,7 @@ TEST(ServeUpstream, WhereTheyAreIsNotToldToClients) {
   EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
 }
 
-TEST(ServeUpstream, WhatTheyRefuseIsSoonRefusedHere) {
+TEST(ServeUpstream, ARequestThatUpstreamsRefuseIsSoonRefused) {
   const JobFolder folder;
   const SimUpstream behind(folder, {"--fault", "429=1", "--model", "chat"});
   Served front(folder, {"--upstream", behind.url(), "--refusal-patience", "1"});
@@ -89,7 +89,7 @@ std::string chat_url(const http::testing::TestServer& server) {
 }
 
 // A key that is over is no matter of the clients.
-TEST(ServeUpstream, TheirWordsOfTheKeyAreNotForClients) {
+TEST(ServeUpstream, MessagesAboutTheUpstreamsKeyAreNotForClients) {
   http::testing::TestServer behind([](const http::testing::TestRequest& request) {
     if (request.method == "GET") return reply_of(200, kModelsReply);
     return reply_of(401, R"({"error":{"message":"key of 10.0.0.5 is over","code":"key_over"}})");
@@ -105,7 +105,7 @@ TEST(ServeUpstream, TheirWordsOfTheKeyAreNotForClients) {
 }
 
 // A prompt that is always refused is not what the server is tried with while others wait.
-TEST(ServeUpstream, WhatTheyAlwaysRefuseStopsNobodyElse) {
+TEST(ServeUpstream, ARequestThatIsAlwaysRefusedStopsNoOther) {
   std::atomic<int> refused = 0;
   http::testing::TestServer behind([&](const http::testing::TestRequest& request) {
     if (request.method == "GET") return reply_of(200, kModelsReply);
@@ -130,7 +130,7 @@ TEST(ServeUpstream, WhatTheyAlwaysRefuseStopsNobodyElse) {
   }
 }
 
-TEST(ServeUpstream, OneMayGoAndComeBackWithMore) {
+TEST(ServeUpstream, AnUpstreamMayGoAndComeBackWithMoreModels) {
   const JobFolder folder;
   auto behind = std::make_unique<Served>(folder, Words{"--model", "chat=sim:instant"});
   ASSERT_TRUE(behind->wait_until_ready());
@@ -185,7 +185,7 @@ TEST(ServeUpstream, AModelWhoseOnlyServerIsAwayIsRefusedAlone) {
 }
 
 // It closes its port at once, and finishes what runs.
-TEST(ServeUpstream, OneThatStopsGentlyFinishesItsStreams) {
+TEST(ServeUpstream, AnUpstreamThatStopsGentlyFinishesItsStreams) {
   const JobFolder folder;
   Served behind(folder, {"--model", "chat=sim:step-us=40000", "--grace", "60"});
   ASSERT_TRUE(behind.wait_until_ready());
@@ -211,7 +211,7 @@ std::string words(size_t bytes) {
 
 // A server that starts late is asked what it is before it gets a row: an Ollama would cut this
 // prompt and answer the rest of it.
-TEST(ServeUpstream, AnOllamaThatComesLateIsKnownForOne) {
+TEST(ServeUpstream, AnOllamaThatStartsLateIsRecognised) {
   const JobFolder folder;
   Served there(folder, {"--model", "chat=sim:instant"});
   ASSERT_TRUE(there.wait_until_ready());

@@ -438,7 +438,7 @@ TEST_F(Upstream, UnusableUrlsAreRefusedBeforeAnything) {
   }
 }
 
-TEST_F(Upstream, ADryRunAsksNobody) {
+TEST_F(Upstream, ADryRunSendsNoRequests) {
   folder_.write("prices.toml", "[m]\ninput = 1.0\noutput = 10.0\n");
   folder_.write("requests.jsonl", rows(100, {{"model", "m"}, {"max_tokens", 1000}}));
   const Ended ended =

@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Drawn, VirtualThreadsTest,
                          ::testing::Values(Interleaving::kAny, Interleaving::kSticky,
                                            Interleaving::kPriority));
 
-TEST(VirtualThreads, TimePassesWhenEverybodyWaits) {
+TEST(VirtualThreads, TimePassesWhenAllThreadsWait) {
   Trace trace;
   VirtualThreads threads({}, trace);
   const SystemClock clock;
@@ -230,7 +230,7 @@ TEST(VirtualThreads, ARunThatNeverEndsIsEnded) {
             RunEnd::kTooLong);
 }
 
-TEST(VirtualThreads, AThreadLeftBehindIsSaid) {
+TEST(VirtualThreads, AThreadLeftBehindIsReported) {
   Trace trace;
   VirtualThreads threads({.seed = 4}, trace);
   std::mutex mutex;

@@ -179,7 +179,7 @@ void expect_own(const Asked& asked) {
   }
 }
 
-TEST_F(Streams, EachOfManyHearsItsOwn) {
+TEST_F(Streams, EachOfManyGetsItsOwnStream) {
   open(sim({}), 2);
   asked_.resize(400);
   for (size_t i = 0; i < asked_.size(); ++i) {
@@ -198,7 +198,7 @@ TEST_F(Streams, EachOfManyHearsItsOwn) {
   EXPECT_EQ(total(&sim_upstream::SimStats::requests), 400);
 }
 
-TEST_F(Streams, WhoAsksTheSameHearsTheSame) {
+TEST_F(Streams, EqualRequestsGetTheSameStream) {
   sim_upstream::SimOptions options = sim({});
   options.token_time = milliseconds(2);
   open(options);
@@ -245,7 +245,7 @@ TEST_F(Streams, FaultsInTheMiddleMixNothingUp) {
   }
 }
 
-TEST_F(Streams, WhoLeavesHearsNoMoreAndTheOthersAll) {
+TEST_F(Streams, AClientThatLeavesGetsNoMoreAndTheOthersAll) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     close();
@@ -288,7 +288,7 @@ TEST_F(Streams, WhoLeavesHearsNoMoreAndTheOthersAll) {
 }
 
 // The server learns it, and its slot is free: it would have been taken for a day.
-TEST_F(Streams, WhoLeavesFreesTheSlotOfTheServer) {
+TEST_F(Streams, AClientThatLeavesFreesTheSlotOfTheServer) {
   sim_upstream::SimOptions options = sim({});
   options.slots = 1;
   options.token_time = hours(1);

@@ -231,7 +231,7 @@ TEST(Numbers, LargeBoundsHoldToTheLastDigit) {
   EXPECT_GT(inside, 1000);
 }
 
-TEST(Numbers, WhoRoundsToDoublesFindsThemWithinExcludedBoundsToo) {
+TEST(Numbers, RoundedToDoublesTheyAreWithinExcludedBoundsToo) {
   constexpr uint64_t kSeed = 13;
   Random random(kSeed);
   for (int round = 0; round < 500; ++round) {

@@ -367,7 +367,7 @@ TEST(SchemaGrammar, SaysWhatNeverEnds) {
                   {R"({"a":{"a":null}})"}, {"{}"});
 }
 
-TEST(SchemaGrammar, NamesInValuesAreNobodys) {
+TEST(SchemaGrammar, IdentifiersInValuesDoNotCount) {
   expect_language(R"({"type":"object","$defs":{"x":{"$anchor":"A","type":"integer"}},
                       "properties":{"a":{"const":{"$anchor":"A"}},"b":{"$ref":"#A"}}})",
                   {R"({"b":1})", R"({"a":{"$anchor":"A"}})"}, {R"({"b":"x"})", R"({"b":{"b":1}})"});
