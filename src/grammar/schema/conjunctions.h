@@ -157,7 +157,7 @@ Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const 
 // none is left. Errors as Conjunctions::find.
 Result<void> remove_impossible_types(Conjunctions& conjunctions, Node& node);
 
-// --- the node of a whole schema, and its errors (roots.cc)
+// --- the node of a whole schema, and its errors
 
 // The node of the whole schema, which has a value. kInvalid: it has none, and why.
 Result<NodeId> possible_root(Conjunctions& conjunctions, const Schema& schema);
