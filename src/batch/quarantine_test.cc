@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/serialize.hpp>
 #include <string>
 #include <vector>
 
