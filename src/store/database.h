@@ -1,71 +1,60 @@
 // Database: a SQLite file, reduced to the operations that Windrow uses. No other module uses
 // SQLite.
 //
-// It has a write-ahead log that is synced at each transaction, so committed changes survive a power
-// failure. Failures are values: a full disk is kDiskFull, a file that is damaged or not SQLite's is
-// kInvalid.
+// It has a write-ahead log. Committed changes survive a crash of the process, and with
+// Durability::kPowerLoss also a power failure. Failures are values: a full disk is kDiskFull, a
+// file that is damaged or not SQLite's is kInvalid.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/result.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "store/database_value.h"
+#include "store/sqlite_connection.h"
 
 namespace windrow::store {
 
-// NULL, a number or a text (UTF-8, no zero bytes) of a row.
-using Value = std::variant<std::monostate, int64_t, std::string>;
-
-// NULL for an absent value.
-Value value_of(const std::optional<int64_t>& number);
-Value value_of(const std::optional<std::string>& text);
-
-// A row of a result; valid while its visitor runs. Columns are counted from 0.
-class DatabaseRow {
- public:
-  explicit DatabaseRow(sqlite3_stmt* statement) : statement_(statement) {}
-
-  bool is_null(int column) const;
-  int64_t number(int column) const;
-  std::string text(int column) const;  // empty for NULL
-  std::optional<int64_t> number_or_none(int column) const;
-  std::optional<std::string> text_or_none(int column) const;
-
- private:
-  sqlite3_stmt* statement_;
+// What committed changes survive. In each case the file is whole afterwards.
+enum class Durability : uint8_t {
+  kPowerLoss,    // a power failure: the log is synced at each commit
+  kProcessCrash  // the end of the process in any way; a power failure may undo the last commits
 };
 
-// Thread-safe: one statement or transaction at a time.
+// What is read when a database is opened, to find damage before it spreads. The schema is compared
+// with the versions in any case.
+enum class OpenCheck : uint8_t {
+  kEveryPage,          // takes as long as reading the file
+  kEveryPageIfUnclean  // only if the last process that had it open did not close it
+};
+
+struct DatabaseOptions {
+  Durability durability = Durability::kPowerLoss;
+  OpenCheck check = OpenCheck::kEveryPage;
+};
+
+class DatabaseReader;
+
+// Thread-safe: one statement or transaction at a time. All calls may block on the disk.
 class Database {
  public:
   // Opens or creates the file at `path`, and migrates it to the last of `versions`: lists of SQL
   // statements, of which the n-th turns version n - 1 into version n. `path` + "-wal" and "-shm"
   // belong to it.
-  //   kInvalid    not a database, or damaged: every page is checked, and the names of tables,
-  //   columns
-  //               and indexes are compared with `versions`
+  //   kInvalid    not a database, or damaged: its pages are checked as `options` say, and the names
+  //               of tables, columns and indexes are compared with `versions`
   //   kConflict   it is of a later version, or another process writes to it
   //   kNotFound   there is no such folder
   //   kDiskFull, kIo
   static Result<std::unique_ptr<Database>> open(const std::string& path,
-                                                std::span<const std::string_view> versions);
-
-  ~Database();
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
+                                                std::span<const std::string_view> versions,
+                                                const DatabaseOptions& options = {});
 
   using Values = std::initializer_list<Value>;
   using Visit = std::function<void(const DatabaseRow&)>;
@@ -73,6 +62,7 @@ class Database {
   // Runs one statement, with a value for each "?" in it, and returns how many rows it changed.
   // kConflict for a violated uniqueness constraint.
   Result<int64_t> change(std::string_view sql, Values values = {});
+  Result<int64_t> change(std::string_view sql, std::span<const Value> values);
 
   // Runs a query and calls `visit` for each row; `visit` must not use the database.
   Result<void> ask(std::string_view sql, Values values, const Visit& visit);
@@ -81,20 +71,42 @@ class Database {
   // Runs `body` as a transaction: commits if it succeeds, else rolls back and returns its failure.
   Result<void> transaction(const std::function<Result<void>()>& body);
 
- private:
-  Database(sqlite3* handle, std::string path);
+  // Runs `body` as a part of the transaction in which this is called: what it changed is undone
+  // alone if it fails. A part of a transaction that SQLite itself has ended fails with kIo.
+  Result<void> part_of_transaction(const std::function<Result<void>()>& body);
 
-  Error failure(std::string_view doing) const;
-  Result<void> execute(const char* sql);
-  Result<void> begin(std::span<const std::string_view> versions);
+  // A further connection, which only reads and never waits for a writer. It may outlive this.
+  Result<std::unique_ptr<DatabaseReader>> reader() const;
+
+ private:
+  explicit Database(std::unique_ptr<SqliteConnection> connection);
+
+  Result<void> check_pages();
+  Result<void> migrate(std::span<const std::string_view> versions);
   Result<std::set<std::string>> schema_parts();
   Result<void> check_schema(std::span<const std::string_view> versions);
-  Result<void> step_through(std::string_view sql, std::span<const Value> values,
-                            const Visit& visit);
 
-  sqlite3* const handle_;
-  const std::string path_;
-  std::recursive_mutex mutex_;
+  const std::unique_ptr<SqliteConnection> connection_;
+};
+
+// Reads a Database beside its writer. Each query sees the last commit before it began.
+// Thread-safe: one query or snapshot at a time; take a reader for each thread that shall not wait.
+class DatabaseReader {
+ public:
+  // As Database::ask.
+  Result<void> ask(std::string_view sql, Database::Values values, const Database::Visit& visit);
+  Result<void> ask(std::string_view sql, std::span<const Value> values,
+                   const Database::Visit& visit);
+
+  // All queries of `body` see one state. Keep it short: the log cannot be written back beyond what
+  // it reads. Returns the failure of `body`.
+  Result<void> snapshot(const std::function<Result<void>()>& body);
+
+ private:
+  friend class Database;
+  explicit DatabaseReader(std::unique_ptr<SqliteConnection> connection);
+
+  const std::unique_ptr<SqliteConnection> connection_;
 };
 
 // As Database::open, but a damaged file is renamed to PATH.damaged-N first, and a new one is
@@ -105,6 +117,7 @@ struct OpenedDatabase {
   std::string why;
 };
 Result<OpenedDatabase> open_or_begin(const std::string& path,
-                                     std::span<const std::string_view> versions);
+                                     std::span<const std::string_view> versions,
+                                     const DatabaseOptions& options = {});
 
 }  // namespace windrow::store

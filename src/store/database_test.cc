@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -230,6 +233,156 @@ TEST(Database, AFolderThatIsNotThereIsNamed) {
       Database::open(folder / "missing/a.db", kVersions);
   ASSERT_FALSE(database);
   EXPECT_EQ(database.error().kind, ErrorKind::kNotFound);
+}
+
+TEST(Database, RealNumbersAndBytesComeBackAsTheyWent) {
+  const TemporaryFolder folder;
+  const auto database = opened(folder / "a.db");
+  ASSERT_TRUE(database->change("CREATE TABLE kinds (real REAL, bytes BLOB, none)"));
+  const std::string bytes("a\0b\xFF", 4);
+  const std::vector<double> reals = {0.1, -1.5, 5e-324, 1.7976931348623157e308,
+                                     std::numeric_limits<double>::infinity()};
+  for (const double real : reals) {
+    ASSERT_TRUE(database->change("INSERT INTO kinds VALUES (?, ?, ?)",
+                                 {real, Blob{bytes}, value_of(std::optional<double>())}));
+  }
+  ASSERT_TRUE(database->change("INSERT INTO kinds VALUES (?, ?, ?)",
+                               {std::numeric_limits<double>::quiet_NaN(), Blob{}, int64_t{1}}));
+  std::vector<std::optional<double>> found;
+  ASSERT_TRUE(database->ask("SELECT real, bytes, none FROM kinds ORDER BY rowid", {},
+                            [&](const DatabaseRow& row) {
+                              found.push_back(row.real_or_none(0));
+                              if (found.size() <= reals.size()) {
+                                EXPECT_EQ(std::bit_cast<uint64_t>(row.real(0)),
+                                          std::bit_cast<uint64_t>(reals.at(found.size() - 1)));
+                                EXPECT_EQ(row.bytes(1), bytes);
+                                EXPECT_FALSE(row.real_or_none(2));
+                                return;
+                              }
+                              EXPECT_TRUE(row.is_null(0)) << "SQLite has no NaN";
+                              EXPECT_FALSE(row.is_null(1)) << "no bytes are not NULL";
+                              EXPECT_EQ(row.bytes(1), "");
+                            }));
+  EXPECT_EQ(found.size(), reals.size() + 1);
+}
+
+TEST(Database, OneTextServesManyRunsAndNestedOnes) {
+  const TemporaryFolder folder;
+  const auto database = opened(folder / "a.db");
+  for (int64_t i = 0; i < 300; ++i) {
+    ASSERT_EQ(database
+                  ->change("INSERT INTO things (name, size) VALUES (?, ?)",
+                           {"name " + std::to_string(i), i})
+                  .value(),
+              1);
+  }
+  // More texts than are kept prepared.
+  for (int64_t i = 0; i < 300; ++i) {
+    std::optional<int64_t> size;
+    ASSERT_TRUE(database->ask("SELECT size FROM things WHERE id = 1 + " + std::to_string(i), {},
+                              [&](const DatabaseRow& row) { size = row.number_or_none(0); }));
+    EXPECT_EQ(size, i);
+  }
+  // A failure leaves nothing behind: neither a value nor a lock.
+  EXPECT_FALSE(database->change("INSERT INTO things (name, size) VALUES (?, ?)",
+                                {std::string("name 0"), int64_t{7}}));
+  ASSERT_TRUE(database->change("INSERT INTO things (name, size) VALUES (?, ?)"));
+  int64_t nulls = 0;
+  ASSERT_TRUE(database->ask("SELECT count(*) FROM things WHERE name IS NULL AND size IS NULL", {},
+                            [&](const DatabaseRow& row) { nulls = row.number(0); }));
+  EXPECT_EQ(nulls, 1) << "values of an earlier run are not used again";
+  // The schema changes under prepared statements.
+  ASSERT_TRUE(database->change("ALTER TABLE things ADD COLUMN more TEXT DEFAULT 'x'"));
+  int columns = 0;
+  ASSERT_TRUE(database->ask("SELECT more FROM things WHERE id = 1", {},
+                            [&](const DatabaseRow& row) { columns += row.text(0) == "x"; }));
+  EXPECT_EQ(columns, 1);
+}
+
+TEST(Database, APartOfATransactionIsUndoneAlone) {
+  const TemporaryFolder folder;
+  const auto database = opened(folder / "a.db");
+  const auto insert = [&](const std::string& name) -> Result<void> {
+    const Result<int64_t> done = database->change("INSERT INTO things (name) VALUES (?)", {name});
+    if (!done) return done.error();
+    return {};
+  };
+  EXPECT_FALSE(database->part_of_transaction([&] { return insert("outside"); }));
+  ASSERT_TRUE(database->transaction([&]() -> Result<void> {
+    EXPECT_TRUE(database->part_of_transaction([&] { return insert("a"); }));
+    EXPECT_FALSE(database->part_of_transaction([&]() -> Result<void> {
+      if (Result<void> done = insert("b"); !done) return done;
+      return insert("a");
+    }));
+    EXPECT_TRUE(database->part_of_transaction([&] { return insert("c"); }));
+    return {};
+  }));
+  EXPECT_EQ(names(*database), (std::vector<std::string>{"a", "c"}));
+  EXPECT_FALSE(database->transaction([&]() -> Result<void> {
+    EXPECT_TRUE(database->part_of_transaction([&] { return insert("d"); }));
+    return Error{ErrorKind::kInvalid, "the whole fails"};
+  }));
+  EXPECT_EQ(names(*database), (std::vector<std::string>{"a", "c"}));
+}
+
+TEST(Database, AReaderSeesTheLastCommitAndWaitsForNoWriter) {
+  const TemporaryFolder folder;
+  const auto database = opened(folder / "a.db");
+  const std::unique_ptr<DatabaseReader> reader = *database->reader();
+  const auto count = [&] {
+    int64_t rows = -1;
+    EXPECT_TRUE(reader->ask("SELECT count(*) FROM things", {},
+                            [&](const DatabaseRow& row) { rows = row.number(0); }));
+    return rows;
+  };
+  ASSERT_TRUE(database->change("INSERT INTO things (name) VALUES ('a')"));
+  EXPECT_EQ(count(), 1);
+  ASSERT_TRUE(database->transaction([&]() -> Result<void> {
+    EXPECT_TRUE(database->change("INSERT INTO things (name) VALUES ('b')"));
+    EXPECT_EQ(count(), 1) << "not committed yet, and nobody waits";
+    return {};
+  }));
+  EXPECT_EQ(count(), 2);
+  ASSERT_TRUE(reader->snapshot([&]() -> Result<void> {
+    EXPECT_EQ(count(), 2);
+    EXPECT_TRUE(database->change("INSERT INTO things (name) VALUES ('c')"));
+    EXPECT_EQ(count(), 2);
+    return {};
+  }));
+  EXPECT_EQ(count(), 3);
+  EXPECT_FALSE(reader->ask("DELETE FROM things", {}, nullptr));
+  EXPECT_EQ(count(), 3);
+}
+
+TEST(Database, WhatWasClosedIsNotReadWholeAgainUnlessItIsAskedFor) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.db";
+  constexpr DatabaseOptions kTrusting = {.durability = Durability::kProcessCrash,
+                                         .check = OpenCheck::kEveryPageIfUnclean};
+  {
+    const auto database = opened(path);
+    ASSERT_TRUE(database->transaction([&]() -> Result<void> {
+      for (int64_t i = 0; i < 500; ++i) {
+        const Result<int64_t> done =
+            database->change("INSERT INTO things (name) VALUES (?)",
+                             {"a name that is long enough to fill pages " + std::to_string(i)});
+        if (!done) return done.error();
+      }
+      return {};
+    }));
+  }
+  std::string bad = read(path);
+  ASSERT_GT(bad.size(), 30'000U);
+  std::fill_n(bad.begin() + 4096 * 5, 4096, '\xEE');
+  write(path, bad);
+  EXPECT_FALSE(Database::open(path, kVersions));
+  for (const std::string_view ending : {"-wal", "-shm"})
+    std::filesystem::remove(path + std::string(ending));
+  EXPECT_TRUE(Database::open(path, kVersions, kTrusting));
+  write(path + "-wal", "");  // as a process leaves it that was killed
+  const Result<std::unique_ptr<Database>> refused = Database::open(path, kVersions, kTrusting);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
 }
 
 }  // namespace
