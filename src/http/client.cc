@@ -12,6 +12,8 @@ std::string_view to_string(Method method) {
       return "POST";
     case Method::kPut:
       return "PUT";
+    case Method::kPatch:
+      return "PATCH";
     case Method::kDelete:
       return "DELETE";
   }

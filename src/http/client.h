@@ -19,7 +19,7 @@ namespace windrow::http {
 
 using CallId = Id<struct CallTag>;
 
-enum class Method : uint8_t { kGet, kHead, kPost, kPut, kDelete };
+enum class Method : uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete };
 
 std::string_view to_string(Method method);
 

@@ -146,8 +146,8 @@ TEST_F(ClientTest, EveryMethodArrivesAsItIs) {
   TestServer server([](const TestRequest& request) {
     return TestReply{.headers = {{"X-Method", request.method}}, .body = request.body};
   });
-  for (const Method method :
-       {Method::kGet, Method::kHead, Method::kPost, Method::kPut, Method::kDelete}) {
+  for (const Method method : {Method::kGet, Method::kHead, Method::kPost, Method::kPut,
+                              Method::kPatch, Method::kDelete}) {
     ClientRequest request = get_from(server.url());
     request.method = method;
     const ClientReply reply = reply_of(call(client(), request));

@@ -61,6 +61,15 @@ TEST_F(ServerTest, PipelinedRequestsAreAllAnsweredHoweverLongTheAnswers) {
     ASSERT_EQ(body_of(client.read_reply()).size(), 16'000U) << i;
 }
 
+TEST_F(ServerTest, APathMayBePatched) {
+  open();
+  RawClient client = this->client();
+  client.send("PATCH /jobs/j7 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
+  EXPECT_EQ(body_of(client.read_reply()), "j7: hello");
+  client.send("PATCH /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
+  EXPECT_EQ(status_of(client.read_reply()), 405);
+}
+
 TEST_F(ServerTest, PipelinedRequestsAreAnsweredInTheirOrder) {
   open();
   RawClient client = this->client();

@@ -148,6 +148,9 @@ class ServerRig : public ::testing::Test {
     routes.add("GET", "/jobs/{id}", [](const ServerRequest& request, Exchange exchange) {
       exchange.send({.body = std::string(request.parts[0])});
     });
+    routes.add("PATCH", "/jobs/{id}", [](const ServerRequest& request, Exchange exchange) {
+      exchange.send({.body = std::string(request.parts[0]) + ": " + std::string(request.body)});
+    });
     routes.add("GET", "/prepared",
                [this](const ServerRequest&, Exchange exchange) { exchange.send(prepared_); });
     routes.add("GET", "/pieces", [](const ServerRequest&, Exchange exchange) {

@@ -1,0 +1,74 @@
+#include "base/base64_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "base/random.h"
+#include "base/text_encoding.h"
+
+namespace windrow {
+namespace {
+
+std::optional<std::string> decoded(std::string_view text) {
+  Base64Decoder decoder;
+  std::string bytes;
+  if (!decoder.decode(text, bytes) || !decoder.is_whole()) return std::nullopt;
+  return bytes;
+}
+
+// RFC 4648, section 10.
+TEST(Base64Decoder, DecodesTheExamplesOfTheStandard) {
+  EXPECT_EQ(decoded(""), "");
+  EXPECT_EQ(decoded("Zg=="), "f");
+  EXPECT_EQ(decoded("Zm8="), "fo");
+  EXPECT_EQ(decoded("Zm9v"), "foo");
+  EXPECT_EQ(decoded("Zm9vYg=="), "foob");
+  EXPECT_EQ(decoded("Zm9vYmE="), "fooba");
+  EXPECT_EQ(decoded("Zm9vYmFy"), "foobar");
+  EXPECT_EQ(decoded("+/+/"), "\xFB\xFF\xBF");
+  EXPECT_EQ(decoded("Zh=="), "f") << "unused bits are ignored";
+}
+
+TEST(Base64Decoder, RefusesWhatIsNoBase64) {
+  for (const std::string_view text :
+       {"Z", "Zg", "Zg=", "Zm9", "=", "====", "Z===", "Zg==Zg==", "Zg==\n", "Zm9v\nZm9v", "Zm-_",
+        "Zm9v ", "Zm=v", "Z=9v", "Zm9vZg=v", "\xC3\xA4"
+                                            "Zm"}) {
+    EXPECT_EQ(decoded(text), std::nullopt) << text;
+  }
+  Base64Decoder failed;
+  std::string bytes;
+  EXPECT_FALSE(failed.decode("!!!!", bytes));
+  EXPECT_FALSE(failed.decode("Zm9v", bytes)) << "nothing after a failure";
+  EXPECT_FALSE(failed.is_whole());
+  EXPECT_EQ(bytes, "");
+}
+
+TEST(Base64Decoder, AnyPiecesGiveTheSameBytes) {
+  constexpr uint64_t kSeed = 20'261'127;
+  SCOPED_TRACE(kSeed);
+  Random random(kSeed);
+  for (int round = 0; round < 500; ++round) {
+    std::string bytes(random.below(200), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random.below(256));
+    std::string text;
+    append_base64(bytes, text);
+    std::string found = "before";
+    Base64Decoder decoder;
+    for (size_t from = 0; from < text.size();) {
+      const size_t count = std::min<size_t>(random.below(12), text.size() - from);
+      ASSERT_TRUE(decoder.decode(std::string_view(text).substr(from, count), found));
+      from += count;
+    }
+    EXPECT_TRUE(decoder.is_whole());
+    EXPECT_EQ(found, "before" + bytes);
+    if (!text.empty()) {
+      text[random.below(text.size())] = '*';
+      EXPECT_EQ(decoded(text), std::nullopt);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace windrow
