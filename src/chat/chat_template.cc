@@ -135,7 +135,7 @@ Result<jinja::Rendered> ChatTemplate::render_as_given(const Conversation& conver
   }
   // The variables of transformers; arguments of the caller override them, as there.
   json::object variables{{"messages", std::move(messages)},
-                         {"add_generation_prompt", true},
+                         {"add_generation_prompt", conversation.asks_for_answer},
                          {"bos_token", tokens_.begin},
                          {"eos_token", tokens_.end},
                          {"documents", nullptr}};
@@ -180,15 +180,22 @@ std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_with_fallback(
   for (const ToolPromptRole role : {ToolPromptRole::kSystem, ToolPromptRole::kUser}) {
     const json::array messages = describe_tools_in_messages(
         conversation.messages, conversation.tools, tool_syntax_, writes_calls(), role);
-    std::variant<jinja::Rendered, Unwritable> rendered = render_checked(
-        {.messages = messages, .tools = no_tools, .arguments = conversation.arguments}, now_unix_s);
+    std::variant<jinja::Rendered, Unwritable> rendered =
+        render_checked({.messages = messages,
+                        .tools = no_tools,
+                        .arguments = conversation.arguments,
+                        .asks_for_answer = conversation.asks_for_answer},
+                       now_unix_s);
     if (std::holds_alternative<jinja::Rendered>(rendered)) return rendered;
   }
   // The error may not be about the tools: rendering without their description shows it.
   const json::array plain = describe_tools_in_messages(
       conversation.messages, no_tools, tool_syntax_, writes_calls(), ToolPromptRole::kSystem);
   std::variant<jinja::Rendered, Unwritable> rest =
-      render_checked({.messages = plain, .tools = no_tools, .arguments = conversation.arguments},
+      render_checked({.messages = plain,
+                      .tools = no_tools,
+                      .arguments = conversation.arguments,
+                      .asks_for_answer = conversation.asks_for_answer},
                      now_unix_s, &conversation.messages);
   if (std::holds_alternative<Unwritable>(rest)) return rest;
   return no_place_for(vanished_tools());

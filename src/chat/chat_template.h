@@ -30,6 +30,8 @@ struct SpecialTokens {
 struct Unwritable {
   Error error;
   std::string field;  // "messages", "messages[1].content", "tools", "chat_template_kwargs.x", ...
+
+  friend bool operator==(const Unwritable&, const Unwritable&) = default;
 };
 
 // Immutable, cheap to copy; any thread.
@@ -55,6 +57,8 @@ class ChatTemplate {
 
   // Whether an argument of this name may change the prompt.
   bool knows(std::string_view argument) const { return template_.mentions(argument); }
+
+  const std::string& source() const { return template_.source(); }
 
   // Whether the prompt of a conversation may change with the date.
   bool asks_for_date() const { return template_.mentions("strftime_now"); }

@@ -18,6 +18,7 @@ struct Conversation {
   const boost::json::array& messages;
   const boost::json::array& tools;
   const boost::json::object& arguments;  // the template's own switches, such as enable_thinking
+  bool asks_for_answer = true;           // the prompt ends with what opens an answer
 };
 
 struct MessageForm {

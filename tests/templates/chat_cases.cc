@@ -2,24 +2,48 @@
 // and refuse what a template would leave out. A JSON object a line in, one out.
 //   in   {"template": text, "messages": [...], "tools": [...]?, "arguments": {...}?}
 //   out  {"text": ...}, {"no_place_for": field}, or {"failed": message}
-// The time and the special tokens are those of tests/templates/oracle.py and conversations.py.
+// With "turn": {"message": {...}, "end": text, "has_system": bool}, the messages are appended to
+// that answer, and the output is {"added": ..., "drops_end_token": ...}. The time and the special
+// tokens are those of tests/templates/oracle.py and conversations.py.
 #include <boost/json.hpp>
 #include <iostream>
 #include <string>
 #include <unordered_map>
 
 #include "chat/chat_template.h"
+#include "chat/increment.h"
 
 namespace {
 
 using windrow::ErrorKind;
 using windrow::Result;
 using windrow::chat::ChatTemplate;
+using windrow::chat::Conversation;
+using windrow::chat::Increment;
 using windrow::chat::Unwritable;
 using windrow::jinja::Rendered;
 namespace json = boost::json;
 
 constexpr int64_t kNow = 1'783'260'189;  // 5 July 2026, 14:03:09
+
+json::object why(const Unwritable& unwritable) {
+  const bool no_place = unwritable.error.kind == ErrorKind::kNotFound;
+  return {{no_place ? "no_place_for" : "failed",
+           no_place ? unwritable.field : unwritable.error.message}};
+}
+
+json::object increment_answer(const json::object& turn, const Conversation& appended,
+                              const ChatTemplate& made) {
+  const auto added = increment_of(made,
+                                  {.message = turn.at("message").as_object(),
+                                   .end_token = turn.at("end").as_string(),
+                                   .has_system = turn.at("has_system").as_bool()},
+                                  appended, kNow);
+  if (const auto* unwritable = std::get_if<Unwritable>(&added)) return why(*unwritable);
+  const auto& increment = std::get<Increment>(added);
+  return {{"added", Rendered{.segments = increment.segments}.text()},
+          {"drops_end_token", increment.drops_end_token}};
+}
 
 json::object chat_answer(const json::object& request, const Result<ChatTemplate>& made) {
   if (!made) return {{"failed", made.error().message}};
@@ -27,16 +51,15 @@ json::object chat_answer(const json::object& request, const Result<ChatTemplate>
   const json::value* arguments = request.if_contains("arguments");
   const json::array no_tools;
   const json::object no_arguments;
-  const auto written =
-      made->render({.messages = request.at("messages").as_array(),
-                    .tools = tools != nullptr ? tools->as_array() : no_tools,
-                    .arguments = arguments != nullptr ? arguments->as_object() : no_arguments},
-                   kNow);
+  const Conversation conversation{
+      .messages = request.at("messages").as_array(),
+      .tools = tools != nullptr ? tools->as_array() : no_tools,
+      .arguments = arguments != nullptr ? arguments->as_object() : no_arguments};
+  if (const json::value* turn = request.if_contains("turn"))
+    return increment_answer(turn->as_object(), conversation, *made);
+  const auto written = made->render(conversation, kNow);
   if (const auto* rendered = std::get_if<Rendered>(&written)) return {{"text", rendered->text()}};
-  const auto& unwritable = std::get<Unwritable>(written);
-  const bool no_place = unwritable.error.kind == ErrorKind::kNotFound;
-  return {{no_place ? "no_place_for" : "failed",
-           no_place ? unwritable.field : unwritable.error.message}};
+  return why(std::get<Unwritable>(written));
 }
 
 }  // namespace
