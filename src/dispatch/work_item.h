@@ -37,6 +37,10 @@ struct WorkItem {
   uint64_t tenant = 0;
   int32_t weight = 1;
 
+  // Parts of one tenant, such as a program, a memory bank or a session, are served alike within
+  // what the tenant gets, so a tenant gains nothing by having many. 0: a part like any other.
+  uint64_t part = 0;
+
   // Upstreams that can take it: bit i for upstream i. 0: all. The same for items of one `pack`.
   uint64_t upstreams = 0;
 

@@ -47,8 +47,13 @@ int64_t FairQueue::least_service() const {
 
 FairQueue::Tenant& FairQueue::at(uint64_t id) {
   const auto [found, fresh] = tenants_.try_emplace(id);
-  if (fresh) found->second.settled = least_service();
-  return found->second;
+  Tenant& tenant = found->second;
+  if (fresh) {
+    tenant.settled = least_service();
+  } else if (tenant.is_idle()) {
+    idle_.erase({tenant.settled, id});
+  }
+  return tenant;
 }
 
 void FairQueue::insert(uint64_t id, Tenant& tenant) {
@@ -75,7 +80,8 @@ void FairQueue::unready(uint64_t id) {
   remove(id, tenant);
   tenant.ready = false;
   last_left_ = tenant.settled;
-  forget_if_idle(id);
+  note_idle(id, tenant);
+  forget_idle();
 }
 
 FairQueue::Charge FairQueue::charge(uint64_t id, int32_t weight, int64_t tokens) {
@@ -103,7 +109,8 @@ void FairQueue::settle(const Charge& charge, int64_t tokens) {
   if (tenant.ready) insert(charge.tenant, tenant);
   most_ = std::max(most_, tenant.settled);
   raise_lagging();
-  forget_if_idle(charge.tenant);
+  note_idle(charge.tenant, tenant);
+  forget_idle();
 }
 
 void FairQueue::raise_lagging() {
@@ -119,12 +126,16 @@ void FairQueue::raise_lagging() {
   }
 }
 
-// A new tenant would start at the same service.
-void FairQueue::forget_if_idle(uint64_t id) {
-  const auto found = tenants_.find(id);
-  const Tenant& tenant = found->second;
-  if (!tenant.ready && tenant.in_flight == 0 && tenant.settled <= least_service())
-    tenants_.erase(found);
+void FairQueue::note_idle(uint64_t id, const Tenant& tenant) {
+  if (tenant.is_idle()) idle_.emplace(tenant.settled, id);
+}
+
+// A new tenant would start at the same service or at more.
+void FairQueue::forget_idle() {
+  while (!idle_.empty() && idle_.begin()->first <= least_service()) {
+    tenants_.erase(idle_.begin()->second);
+    idle_.erase(idle_.begin());
+  }
 }
 
 }  // namespace windrow::queueing

@@ -64,6 +64,9 @@ class FairQueue {
     }
   }
 
+  // Whether no tenant is ready or has a request in flight.
+  bool is_idle() const { return idle_.size() == tenants_.size(); }
+
   // Tenants that are remembered; for tests.
   size_t known() const { return tenants_.size(); }
 
@@ -74,6 +77,8 @@ class FairQueue {
     int64_t in_flight = 0;    // requests that are charged and not settled
     uint64_t last_start = 0;  // counted over all tenants; 0: none
     bool ready = false;
+
+    bool is_idle() const { return !ready && in_flight == 0; }
   };
 
   // The least goes first.
@@ -95,12 +100,14 @@ class FairQueue {
   void insert(uint64_t id, Tenant& tenant);
   void remove(uint64_t id, Tenant& tenant);
   void raise_lagging();
-  void forget_if_idle(uint64_t id);
+  void note_idle(uint64_t id, const Tenant& tenant);
+  void forget_idle();
 
   const int64_t lag_max_;
   boost::unordered_flat_map<uint64_t, Tenant> tenants_;
   std::set<Rank> ranks_;                            // of ready tenants
   std::set<std::pair<int64_t, uint64_t>> settled_;  // settled service and id of ready tenants
+  std::set<std::pair<int64_t, uint64_t>> idle_;     // the same of tenants that are idle
   int64_t last_left_ = 0;  // settled service of the tenant that last stopped being ready
   int64_t most_ = 0;       // settled service, the most of any tenant so far
   int64_t floor_ = 0;      // no ready tenant has less

@@ -133,6 +133,20 @@ TEST(FairQueue, IdleTenantsAreForgotten) {
   EXPECT_EQ(order.known(), 0U);
 }
 
+// Of many that come once, each is forgotten when the others have caught up with it.
+TEST(FairQueue, ThoseThatDoNotComeBackAreForgotten) {
+  FairQueue order;
+  order.ready(1);
+  for (uint64_t tenant = 2; tenant <= 1000; ++tenant) {
+    order.ready(tenant);
+    const FairQueue::Charge charge = order.charge(tenant, 1, 10);
+    order.unready(tenant);
+    order.settle(charge, 50);
+    serve(order, 1, 20);
+  }
+  EXPECT_LE(order.known(), 5U);
+}
+
 // A machine with slots, and tenants that always have another request whose cost is known when it
 // has ended. In the end each tenant got its weight's share, and at no time is one further behind
 // than the requests in flight explain.
