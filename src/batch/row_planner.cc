@@ -96,13 +96,17 @@ void add_chat(const llm::Chat& chat, Blocks& blocks) {
     add_message(message, blocks);
 }
 
+void add_tokens(const std::vector<int32_t>& tokens, Blocks& blocks) {
+  blocks.add(std::string_view(reinterpret_cast<const char*>(tokens.data()),
+                              tokens.size() * sizeof(tokens[0])));
+}
+
 void add_input(const llm::Input& input, Blocks& blocks) {
   if (input.tokens.empty()) {
     blocks.add(input.text);
     blocks.add("\n");
   } else {
-    blocks.add(std::string_view(reinterpret_cast<const char*>(input.tokens.data()),
-                                input.tokens.size() * sizeof(input.tokens[0])));
+    add_tokens(input.tokens, blocks);
   }
 }
 
@@ -127,7 +131,11 @@ PromptKey prompt_key(const llm::Request& request) {
     return blocks.take();
   }
   Blocks blocks(start);
-  if (request.endpoint == llm::Endpoint::kChatCompletions) add_chat(request.chat, blocks);
+  if (!request.chat_tokens.empty()) {
+    add_tokens(request.chat_tokens, blocks);
+  } else if (request.endpoint == llm::Endpoint::kChatCompletions) {
+    add_chat(request.chat, blocks);
+  }
   for (const llm::Input& input : request.inputs)
     add_input(input, blocks);
   return blocks.take();

@@ -161,6 +161,8 @@ PreparedCall OpenItems::prepare(const Send& send, const CallStops& stops) const 
   prepared.to_backend.read_ahead = first.read_ahead;
   prepared.to_backend.answer_share = first.delivery.answer_share;
   prepared.to_backend.load_wait = first.delivery.load_wait;
+  prepared.to_backend.trace_tag = first.delivery.trace_tag;
+  prepared.to_backend.trace_tag = first.delivery.trace_tag;
   return prepared;
 }
 

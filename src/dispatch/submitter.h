@@ -43,6 +43,9 @@ struct Delivery {
   std::shared_ptr<llm::StreamSink> listener = nullptr;
   std::shared_ptr<llm::AnswerShare> answer_share = nullptr;
   std::shared_ptr<llm::LoadWait> load_wait = nullptr;
+
+  // llm::BackendCall::trace_tag. Of items that share an answer or a call, the first one's counts.
+  uint64_t trace_tag = 0;
 };
 
 // Thread-safe. Every method concerns the requests that were submitted through this object.

@@ -71,7 +71,12 @@ size_t bytes_of(const Answer& answer) {
       bytes += choice.when_whole->text.size() + bytes_of(choice.when_whole->tool_calls);
     for (const ScoredToken& token : choice.tokens)
       bytes += bytes_of(token);
+    for (const ScoredToken& token : choice.prompt_scores)
+      bytes += bytes_of(token);
+    bytes += choice.token_ids.size() * sizeof(int32_t);
   }
+  for (const std::vector<int32_t>& ids : answer.prompt_token_ids)
+    bytes += sizeof(ids) + ids.size() * sizeof(int32_t);
   for (const std::vector<float>& embedding : answer.embeddings)
     bytes += sizeof(embedding) + embedding.size() * sizeof(float);
   for (const RankedDocument& document : answer.ranking)

@@ -61,6 +61,9 @@ struct ScoredToken {
   TokenLogprob chosen;
   std::vector<TokenLogprob> top;  // Request::logprobs_top of them, the most likely first
 
+  // How many tokens were at least as likely, itself included; 0: not counted.
+  int32_t rank = 0;
+
   // The first token of a prompt has nothing before it and so no probability.
   bool has_logprob = true;
 
@@ -106,6 +109,9 @@ struct Choice {
   // The stop text that ended the choice; absent: it ended otherwise.
   std::optional<std::string> stopped_by;
 
+  // The one of Request::stop_tokens that ended the choice.
+  std::optional<int32_t> stopped_by_token;
+
   // Set if the request asks for a structure or for tool calls.
   std::optional<StructureLabel> structure;
 
@@ -115,6 +121,13 @@ struct Choice {
   // With Request::logprobs_top: every token sampled, with those of a stop text and the end token;
   // with Request::echo the prompt's tokens before them.
   std::vector<ScoredToken> tokens;
+
+  // With Request::prompt_logprobs_top: the prompt's tokens from Request::score_from on.
+  std::vector<ScoredToken> prompt_scores;
+
+  // With Request::return_token_ids: every token sampled, with those of a stop text and the end
+  // token.
+  std::vector<int32_t> token_ids;
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
@@ -138,7 +151,11 @@ struct Answer {
   std::vector<Choice> choices;                 // kChatCompletions, kCompletions
   std::vector<std::vector<float>> embeddings;  // kEmbeddings: one per input, of length 1
   bool base64 = false;                         // kEmbeddings: Request::base64
-  std::vector<RankedDocument> ranking;         // kRerank: the highest score first
+
+  // With Request::return_token_ids: of each prompt. The choices of one prompt lie side by side.
+  std::vector<std::vector<int32_t>> prompt_token_ids;
+
+  std::vector<RankedDocument> ranking;  // kRerank: the highest score first
 
   // The body of an upstream's reply, one line of JSON that is passed on unchanged. Then nothing
   // above is set, and `usage` is what the upstream reports.

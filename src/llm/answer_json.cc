@@ -48,10 +48,23 @@ void append_message(std::string& text, const Choice& choice) {
   text += R"(,"refusal":null})";
 }
 
-void append_choices(std::string& text, bool chat, const std::vector<Choice>& choices) {
-  int32_t index = 0;
-  append_json_array(text, choices, [&](const Choice& choice) {
-    append_format(text, R"({{"index":{},)", index++);
+void append_prompt_scores(const Choice& choice, std::string& text) {
+  if (choice.prompt_scores.empty()) return;
+  text += R"(,"prompt_logprobs":)";
+  append_prompt_logprobs(choice.prompt_scores, text);
+}
+
+// The prompt of a choice.
+std::span<const int32_t> prompt_ids(const Answer& answer, size_t choice) {
+  if (answer.prompt_token_ids.empty()) return {};
+  const size_t choices_each = answer.choices.size() / answer.prompt_token_ids.size();
+  return answer.prompt_token_ids.at(choice / choices_each);
+}
+
+void append_choices(std::string& text, bool chat, const Answer& answer) {
+  size_t index = 0;
+  append_json_array(text, answer.choices, [&](const Choice& choice) {
+    append_format(text, R"({{"index":{},)", index);
     text += chat ? R"("message":)" : R"("text":)";
     if (chat) {
       append_message(text, choice);
@@ -69,7 +82,15 @@ void append_choices(std::string& text, bool chat, const std::vector<Choice>& cho
     append_format(text, R"(,"finish_reason":"{}")", to_string(choice.finish_reason));
     if (choice.structure) append_format(text, R"(,"structure":"{}")", to_string(*choice.structure));
     if (choice.cut_character) text += R"(,"cut_character":true)";
+    if (choice.stopped_by_token)
+      append_format(text, R"(,"stop_reason":{})", *choice.stopped_by_token);
+    if (!chat) {
+      append_prompt_scores(choice, text);
+      append_token_ids("prompt_token_ids", prompt_ids(answer, index), text);
+    }
+    append_token_ids("token_ids", choice.token_ids, text);
     text += '}';
+    ++index;
   });
 }
 
@@ -81,7 +102,11 @@ std::string completion_to_json(bool chat, std::string_view id, std::string_view 
                 chat ? "chat.completion" : "text_completion", created_unix_s);
   append_json(model, text);
   text += R"(,"choices":)";
-  append_choices(text, chat, answer.choices);
+  append_choices(text, chat, answer);
+  if (chat && !answer.choices.empty()) {
+    append_prompt_scores(answer.choices.front(), text);
+    append_token_ids("prompt_token_ids", prompt_ids(answer, 0), text);
+  }
   append_structure_warnings(answer.structure_warnings, text);
   text += R"(,"usage":)";
   append_usage(answer.usage, text);
@@ -160,6 +185,12 @@ std::string_view error_type(const Failure& failure) {
 }
 
 }  // namespace
+
+void append_token_ids(std::string_view name, std::span<const int32_t> ids, std::string& text) {
+  if (ids.empty()) return;
+  append_format(text, R"(,"{}":)", name);
+  append_json_array(text, ids, [&](int32_t id) { append_format(text, "{}", id); });
+}
 
 void append_structure_warnings(const std::vector<std::string>& warnings, std::string& text) {
   if (warnings.empty()) return;
@@ -311,6 +342,32 @@ void append_completion_logprobs(std::span<const ScoredToken> tokens,
   text += R"(,"text_offset":)";
   append_json_array(text, offsets, [&](int32_t offset) { append_format(text, "{}", offset); });
   text += '}';
+}
+
+void append_prompt_logprobs(std::span<const ScoredToken> tokens, std::string& text) {
+  const auto append = [&](const TokenLogprob& one, int32_t rank) {
+    append_format(text, R"("{}":{{"logprob":)", one.token);
+    append_json(finite_logprob(one.logprob), text);
+    append_format(text, R"(,"rank":{},"decoded_token":)", rank);
+    append_json(token_text(one.bytes, ""), text);
+    text += '}';
+  };
+  append_json_array(text, tokens, [&](const ScoredToken& token) {
+    if (!token.has_logprob) {
+      text += "null";
+      return;
+    }
+    text += '{';
+    append(token.chosen, token.rank);
+    int32_t rank = 0;
+    for (const TokenLogprob& one : token.top) {
+      ++rank;
+      if (one.token == token.chosen.token) continue;
+      text += ',';
+      append(one, rank);
+    }
+    text += '}';
+  });
 }
 
 // --- text offsets ---

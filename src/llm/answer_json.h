@@ -20,6 +20,9 @@ namespace windrow::llm {
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer);
 
+// Appends ,"NAME":[1,2,...] behind another member; nothing if there are no ids.
+void append_token_ids(std::string_view name, std::span<const int32_t> ids, std::string& text);
+
 // Appends ,"structure_warnings":[...] behind another member; nothing if there are none.
 void append_structure_warnings(const std::vector<std::string>& warnings, std::string& text);
 
@@ -41,6 +44,10 @@ void append_chat_logprobs(std::span<const ScoredToken> tokens, std::string& text
 // {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; an offset for each token.
 void append_completion_logprobs(std::span<const ScoredToken> tokens,
                                 std::span<const int32_t> offsets, std::string& text);
+
+// vLLM's `prompt_logprobs`: for each token null, if it has no log-probability, or an object by
+// token id of {"logprob", "rank", "decoded_token"}: the token itself and the most likely ones.
+void append_prompt_logprobs(std::span<const ScoredToken> tokens, std::string& text);
 
 // --- where each token of a choice begins in its text: the text_offset of completions ---
 

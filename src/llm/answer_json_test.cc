@@ -57,6 +57,49 @@ TEST(AnswerJson, ChoicesAreCountedAndThoughtsStandApart) {
        "finish_reason":"stop"}])"));
 }
 
+// vLLM's shape: a chat has one prompt, each choice of completions names its own.
+TEST(AnswerJson, TokenIdsStandBesideTheTexts) {
+  const Answer chat{
+      .choices = {{.text = "4", .token_ids = {7, 2}}, {.text = "5", .token_ids = {8}}},
+      .prompt_token_ids = {{1, 2, 3}}};
+  const json::value body = body_of(Endpoint::kChatCompletions, chat);
+  EXPECT_EQ(body.at("prompt_token_ids"), json::parse("[1,2,3]"));
+  EXPECT_EQ(body.at("choices").at(0).at("token_ids"), json::parse("[7,2]"));
+  EXPECT_EQ(body.at("choices").at(1).at("token_ids"), json::parse("[8]"));
+  EXPECT_FALSE(body.at("choices").at(0).as_object().contains("prompt_token_ids"));
+
+  const Answer texts{.choices = {{.token_ids = {1}},
+                                 {.token_ids = {2}},
+                                 {.stopped_by_token = 3, .token_ids = {3}},
+                                 {.token_ids = {4}}},
+                     .prompt_token_ids = {{10}, {20, 21}}};
+  const json::value whole = body_of(Endpoint::kCompletions, texts);
+  EXPECT_FALSE(whole.as_object().contains("prompt_token_ids"));
+  const json::array& choices = whole.at("choices").as_array();
+  EXPECT_EQ(choices.at(1).at("prompt_token_ids"), json::parse("[10]"));
+  EXPECT_EQ(choices.at(2).at("prompt_token_ids"), json::parse("[20,21]"));
+  EXPECT_EQ(choices.at(2).at("stop_reason"), 3);
+  EXPECT_EQ(choices.at(3).at("token_ids"), json::parse("[4]"));
+}
+
+TEST(AnswerJson, ThePromptsLogProbabilitiesAreNamedByTheirIds) {
+  const std::vector<ScoredToken> scores = {
+      {.chosen = {.token = 5, .bytes = "a"}, .has_logprob = false},
+      {.chosen = {.token = 6, .bytes = "b", .logprob = -2},
+       .top = {{.token = 9, .bytes = "c", .logprob = -0.5F},
+               {.token = 6, .bytes = "b", .logprob = -2}},
+       .rank = 2},
+      {.chosen = {.token = 7, .bytes = "\xF0", .logprob = -9}, .top = {}, .rank = 40}};
+  const json::value expected = json::parse(R"([null,
+      {"6":{"logprob":-2,"rank":2,"decoded_token":"b"},
+       "9":{"logprob":-0.5,"rank":1,"decoded_token":"c"}},
+      {"7":{"logprob":-9,"rank":40,"decoded_token":"\\xf0"}}])");
+  const Answer answer{.choices = {{.prompt_scores = scores}}};
+  EXPECT_EQ(body_of(Endpoint::kChatCompletions, answer).at("prompt_logprobs"), expected);
+  EXPECT_EQ(body_of(Endpoint::kCompletions, answer).at("choices").at(0).at("prompt_logprobs"),
+            expected);
+}
+
 TEST(AnswerJson, ACharacterThatWasCutIsNamed) {
   const Answer answer{
       .choices = {

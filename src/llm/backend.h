@@ -21,9 +21,11 @@
 #include <stop_token>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/clock.h"
 #include "llm/answer.h"
+#include "llm/prefix_hold.h"
 #include "llm/priority.h"
 #include "llm/request.h"
 
@@ -41,10 +43,11 @@ struct BackendStats {
   int64_t steps = 0;             // forward passes
   int64_t preemptions = 0;       // rows that lost their cells and were computed again
   int64_t recomputed_tokens = 0;
-  int32_t rows_running = 0;   // in the batch
-  int32_t rows_waiting = 0;   // submitted, not yet in the batch
-  int32_t cells_used = 0;     // KV cells that hold a token
-  int32_t cells_resting = 0;  // of these, cells of the prefix cache that no running row uses
+  int32_t rows_running = 0;  // in the batch
+  int32_t rows_waiting = 0;  // submitted, not yet in the batch
+  int32_t cells_used = 0;    // KV cells that hold a token
+  int32_t cells_cached = 0;  // of these, cells of the prefix cache that no running row uses
+  int32_t cells_held = 0;    // of these, cells of prefixes that are held (PrefixHold)
   int32_t cells_max = 0;
   uint64_t device_bytes_used = 0;  // memory of the device the model runs on; 0 when unknown
   uint64_t device_bytes_max = 0;
@@ -61,7 +64,8 @@ struct BackendStats {
     rows_running += other.rows_running;
     rows_waiting += other.rows_waiting;
     cells_used += other.cells_used;
-    cells_resting += other.cells_resting;
+    cells_cached += other.cells_cached;
+    cells_held += other.cells_held;
     cells_max += other.cells_max;
     device_bytes_used = std::max(device_bytes_used, other.device_bytes_used);
     device_bytes_max = std::max(device_bytes_max, other.device_bytes_max);
@@ -91,6 +95,7 @@ struct BackendCall {
   std::shared_ptr<const ReadAhead> read_ahead;  // what read_ahead returned; null: nothing
   std::shared_ptr<AnswerShare> answer_share;    // counts the answer's memory; null: not counted
   std::shared_ptr<LoadWait> load_wait;          // null: waits for its model as long as that takes
+  uint64_t trace_tag = 0;                       // names its rows in RowTrace; 0: no name
 
   // Stopped when the answer is not wanted any more. `withdrawn` ends a call that has not started:
   // one that waits for a model, a grammar, a slot, its first forward pass. `unwanted` ends it
@@ -137,6 +142,11 @@ class Backend {
                        "it; ask that server",
                    .param = "model"};
   }
+
+  // Keeps what is computed of this prefix, and what will be, in the backend's prefix cache for as
+  // long as the hold exists. Null where nothing is kept: an upstream, a model that is not loaded,
+  // or no tokens.
+  virtual std::unique_ptr<PrefixHold> hold(std::vector<int32_t> /*tokens*/) { return nullptr; }
 
   // Never blocks on the model. A request that can be refused at once (a prompt longer than the
   // context) is refused before submit returns.

@@ -85,6 +85,10 @@ Problem read_chat_messages(std::string_view name, const json::value& value, Draf
   return read_messages(name, value, draft.request.chat.messages);
 }
 
+Problem read_chat_tokens(std::string_view name, const json::value& value, Draft& draft) {
+  return read_token_ids(name, value, draft.request.chat_tokens);
+}
+
 Problem read_chat_tools(std::string_view name, const json::value& value, Draft& draft) {
   return read_tools(name, value, draft.request.chat.tools);
 }

@@ -29,7 +29,7 @@ constexpr std::string_view kOtherSampler = "this sampler is not built in";
 constexpr std::string_view kOfOtherSampler = "anything: its sampler is not built in";
 constexpr std::string_view kSharedAnyway = "anything: what prompts have in common is shared anyway";
 constexpr std::string_view kThoughtsApart = "thoughts come as reasoning_content";
-constexpr std::string_view kTextOnly = "an answer is text";
+constexpr std::string_view kIdsApart = "return_token_ids gives them";
 constexpr std::string_view kNoCut = "a text that is too long fails; cut it before";
 constexpr std::string_view kAsWritten = "texts are taken as they are; write the prefix into them";
 
@@ -47,6 +47,9 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"messages", kHonoured, kChat,
       "an array of {role, content, ...}; content is a string or text parts", ""},
      read_chat_messages},
+    {{"prompt_token_ids", kHonoured, kChat,
+      "token ids: the prompt, exactly; `messages` is then not rendered and may be absent", ""},
+     read_chat_tokens},
     {{"tools", kHonoured, kChat, "an array of {\"type\": \"function\", \"function\": {name, ...}}",
       ""},
      read_chat_tools},
@@ -65,17 +68,22 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"echo", kHonoured, kText, "true or false", ""}, read_echo},
 
     {{"max_tokens", kHonoured, kChat, "1 and more", ""}, read_max_tokens},
-    {{"max_tokens", kHonoured, kText, "1 and more; 0 with `echo`", ""}, read_max_tokens},
+    {{"max_tokens", kHonoured, kText, "1 and more; 0 with `echo` or `prompt_logprobs`", ""},
+     read_max_tokens},
     {{"max_completion_tokens", kHonoured, kChat, "1 and more", ""}, read_max_completion_tokens},
     {{"max_reasoning_tokens", kHonoured, kChat,
       "0 and more, with `response_format` or a call that has to come", ""},
      read_max_reasoning_tokens},
     {{"n", kHonoured, kBoth, "1 to 128", ""}, read_n},
     {{"stop", kHonoured, kBoth, "a string, or an array of at most 16", ""}, read_stop},
+    {{"stop_token_ids", kHonoured, kBoth, "an array of at most 256 token ids", ""},
+     read_stop_tokens},
     {{"ignore_eos", kHonoured, kBoth, "true or false", ""}, read_ignore_eos},
     {{"logprobs", kHonoured, kChat, "true or false", ""}, read_logprobs_switch},
     {{"top_logprobs", kHonoured, kChat, "0 to 20, with `logprobs`", ""}, read_top_logprobs},
     {{"logprobs", kHonoured, kText, "0 to 20", ""}, read_logprobs_count},
+    {{"prompt_logprobs", kHonoured, kBoth, "0 to 20, without `stream`", ""}, read_prompt_logprobs},
+    {{"return_token_ids", kHonoured, kBoth, "true or false", ""}, read_return_token_ids},
     {{"temperature", kHonoured, kBoth, "0 to 2; 0 is greedy", ""}, read_temperature},
     {{"top_k", kHonoured, kBoth, "1 and more; 0 or -1 for all", ""}, read_top_k},
     {{"top_p", kHonoured, kBoth, "above 0, to 1", ""}, read_top_p},
@@ -170,7 +178,6 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"continue_final_message", kRefused, kChat, "false",
       "write the whole prompt and give it to /v1/completions"}},
     {{"min_tokens", kRefused, kBoth, "0", "ignore_eos goes on to max_tokens"}},
-    {{"stop_token_ids", kRefused, kBoth, "[]", "give texts in stop"}},
     {{"include_stop_str_in_output", kRefused, kBoth, "false", "an answer ends before the stop"}},
     {{"skip_special_tokens", kRefused, kBoth, "true", "control tokens are no text"}},
     {{"spaces_between_special_tokens", kRefused, kBoth, "true", "control tokens are no text"}},
@@ -178,15 +185,13 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"add_special_tokens", kRefused, kTokenised, "true", "they are added as the model has them"}},
     {{"include_reasoning", kRefused, kChat, "true", kThoughtsApart}},
     {{"reasoning_format", kRefused, kChat, "\"auto\"", kThoughtsApart}},
-    {{"return_token_ids", kRefused, kBoth, "false", kTextOnly}},
-    {{"return_tokens_as_token_ids", kRefused, kBoth, "false", kTextOnly}},
-    {{"return_tokens", kRefused, kBoth, "false", kTextOnly}},
+    {{"return_tokens_as_token_ids", kRefused, kBoth, "false", kIdsApart}},
+    {{"return_tokens", kRefused, kBoth, "false", kIdsApart}},
     {{"timings_per_token", kRefused, kBoth, "false", "/metrics and the log have the times"}},
     {{"id_slot", kRefused, kBoth, "-1", "rows find their place themselves"}},
     {{"allowed_token_ids", kRefused, kBoth, "", "logit_bias of -100 keeps tokens out"}},
     {{"bad_words", kRefused, kBoth, "[]", "logit_bias of -100 keeps tokens out"}},
     {{"length_penalty", kRefused, kBoth, "1", "it belongs to beam search"}},
-    {{"prompt_logprobs", kRefused, kBoth, "", "/v1/completions with echo and logprobs has them"}},
     {{"dry_multiplier", kRefused, kBoth, "0", kOtherSampler}},
     {{"xtc_probability", kRefused, kBoth, "0", kOtherSampler}},
     {{"mirostat", kRefused, kBoth, "0", kOtherSampler}},

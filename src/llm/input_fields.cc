@@ -111,6 +111,13 @@ Problem read_document(const std::string& param, const json::value& value, std::s
 
 }  // namespace
 
+Problem read_token_ids(std::string_view param, const json::value& value,
+                       std::vector<int32_t>& tokens) {
+  const json::array* ids = value.if_array();
+  if (ids == nullptr) return wrong_kind(param, "an array of token ids", value);
+  return read_tokens(param, *ids, tokens);
+}
+
 // --- completions ---
 
 Problem read_prompt(std::string_view name, const json::value& value, Draft& draft) {
@@ -131,10 +138,10 @@ Problem read_best_of(std::string_view name, const json::value& value, Draft& dra
 
 Problem settle_completions(Draft& draft) {
   const Request& request = draft.request;
-  if (draft.max_tokens == 0 && !request.echo) {
+  if (draft.max_tokens == 0 && !request.echo && !request.prompt_logprobs_top) {
     return bad_value("max_tokens",
-                     "max_tokens is 0, which scores a prompt and needs echo: true; without echo it "
-                     "must be 1 or more");
+                     "max_tokens is 0, which scores a prompt and needs echo: true or "
+                     "prompt_logprobs; without them it must be 1 or more");
   }
   const int64_t answers = int64_t{request.choices} * static_cast<int64_t>(request.inputs.size());
   if (answers > kAnswersMax) {

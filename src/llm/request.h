@@ -88,7 +88,12 @@ struct Request {
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::string model;  // as the client wrote it; the answer repeats it
 
-  Chat chat;                  // kChatCompletions
+  Chat chat;  // kChatCompletions
+
+  // kChatCompletions: the prompt as tokens, exactly; the template then renders nothing, and the
+  // messages may be empty. Empty: the prompt is rendered.
+  std::vector<int32_t> chat_tokens;
+
   std::vector<Input> inputs;  // kCompletions: prompts; kEmbeddings: texts; kRerank: documents
 
   // For a server elsewhere: the body as JSON text, to be passed on (llm/raw_body.h, which says
@@ -105,8 +110,9 @@ struct Request {
   // kChatCompletions and kCompletions.
   Sampling sampling;
   int32_t choices = 1;                       // answers to each prompt, each with draws of its own
-  std::optional<int32_t> output_tokens_max;  // absent: the backend's default; 0 only with `echo`
+  std::optional<int32_t> output_tokens_max;  // absent: the default; 0: only scored
   std::vector<std::string> stop;             // the answer ends before the first of these
+  std::vector<int32_t> stop_tokens;          // the answer ends with the first of these
   bool ignore_eos = false;                   // go on past the model's own end
   bool echo = false;                         // kCompletions: the prompt is part of the choice
 
@@ -124,6 +130,17 @@ struct Request {
   // Each choice lists its tokens with their log-probabilities, and so many of the most likely
   // tokens beside each; absent: no list. With `echo` the prompt's tokens are listed too.
   std::optional<int32_t> logprobs_top;
+
+  // The prompt's tokens are listed too, apart (Choice::prompt_scores), with so many of the most
+  // likely tokens beside each. Not for answers that are streamed.
+  std::optional<int32_t> prompt_logprobs_top;
+
+  // Where the prompt's tokens are listed, by `echo` or apart: the first one. What is before it is
+  // not scored, so its KV cells may be shared with prompts that are not scored at all.
+  int32_t score_from = 0;
+
+  // The answer has the ids of its prompts' tokens, and of all tokens that were sampled.
+  bool return_token_ids = false;
 
   // kEmbeddings.
   std::optional<int32_t> dimensions;  // the first so many numbers, scaled to length 1 again

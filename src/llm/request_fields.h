@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "llm/field_values.h"
 #include "llm/request.h"
@@ -68,6 +69,7 @@ Problem read_template_arguments(std::string_view name, const boost::json::value&
 Problem read_max_reasoning_tokens(std::string_view name, const boost::json::value& value,
                                   Draft& draft);
 Problem read_reasoning_effort(std::string_view name, const boost::json::value& value, Draft& draft);
+Problem read_chat_tokens(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_logprobs_switch(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_top_logprobs(std::string_view name, const boost::json::value& value, Draft& draft);
 
@@ -92,6 +94,10 @@ Problem read_documents(std::string_view name, const boost::json::value& value, D
 Problem read_top_n(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_return_documents(std::string_view name, const boost::json::value& value, Draft& draft);
 
+// An array of at least one token id.
+Problem read_token_ids(std::string_view param, const boost::json::value& value,
+                       std::vector<int32_t>& tokens);
+
 // --- sampling_fields.cc: how tokens are chosen and when an answer ends ---
 
 Problem read_max_tokens(std::string_view name, const boost::json::value& value, Draft& draft);
@@ -111,6 +117,9 @@ Problem read_repeat_penalty(std::string_view name, const boost::json::value& val
 Problem read_logit_bias(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_seed(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_stop(std::string_view name, const boost::json::value& value, Draft& draft);
+Problem read_stop_tokens(std::string_view name, const boost::json::value& value, Draft& draft);
+Problem read_prompt_logprobs(std::string_view name, const boost::json::value& value, Draft& draft);
+Problem read_return_token_ids(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_n(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_ignore_eos(std::string_view name, const boost::json::value& value, Draft& draft);
 

@@ -66,9 +66,13 @@ Failure unknown_field(Endpoint endpoint, std::string_view name) {
                          did_you_mean(name, names, "; remove it")));
 }
 
-Problem need(Endpoint endpoint, const json::object& body, std::string_view name) {
+bool has(const json::object& body, std::string_view name) {
   const json::value* value = body.if_contains(name);
-  if (value != nullptr && !value->is_null()) return std::nullopt;
+  return value != nullptr && !value->is_null();
+}
+
+Problem need(Endpoint endpoint, const json::object& body, std::string_view name) {
+  if (has(body, name)) return std::nullopt;
   return missing_parameter(
       name, fmt::format("the body has no {}, which {} needs", name, url_of(endpoint)));
 }
@@ -76,6 +80,7 @@ Problem need(Endpoint endpoint, const json::object& body, std::string_view name)
 Problem need_all(Endpoint endpoint, const json::object& body) {
   switch (endpoint) {
     case Endpoint::kChatCompletions:
+      if (has(body, "prompt_token_ids")) return std::nullopt;
       return need(endpoint, body, "messages");
     case Endpoint::kCompletions:
       return need(endpoint, body, "prompt");

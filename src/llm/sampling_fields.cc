@@ -13,6 +13,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kStopsMax = 16;
+constexpr size_t kStopTokensMax = 256;
 constexpr int32_t kAnswerCountMax = 128;
 constexpr double kPenaltyMax = 2;
 constexpr double kRepetitionMin = 0.01;  // logits are divided by it
@@ -141,6 +142,25 @@ Problem read_stop(std::string_view name, const json::value& value, Draft& draft)
     if (Problem problem = take(one)) return problem;
   }
   return std::nullopt;
+}
+
+Problem read_stop_tokens(std::string_view name, const json::value& value, Draft& draft) {
+  const json::array* ids = value.if_array();
+  if (ids == nullptr) return wrong_kind(name, "an array of token ids", value);
+  if (ids->empty()) return std::nullopt;
+  if (ids->size() > kStopTokensMax) {
+    return bad_value(name, fmt::format("{} has {} token ids; at most {} are accepted", name,
+                                       ids->size(), kStopTokensMax));
+  }
+  return read_token_ids(name, value, draft.request.stop_tokens);
+}
+
+Problem read_prompt_logprobs(std::string_view name, const json::value& value, Draft& draft) {
+  return read_int32(value, name, 0, kTopLogprobsMax, draft.request.prompt_logprobs_top.emplace());
+}
+
+Problem read_return_token_ids(std::string_view name, const json::value& value, Draft& draft) {
+  return read_bool(value, name, draft.request.return_token_ids);
 }
 
 Problem read_n(std::string_view name, const json::value& value, Draft& draft) {

@@ -1,9 +1,10 @@
 // StepReport: what one forward pass of a model did, for metrics and logs. Made by the engine after
-// each pass; it does not say which requests took part.
+// each pass. Which requests took part, RowTrace says to those that ask for it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "base/clock.h"
 
@@ -50,5 +51,19 @@ struct StepReport {
 
 // Called after each pass, on the thread that ran it, which it blocks.
 using StepObserver = std::function<void(const StepReport&)>;
+
+// The part of one row in a pass of StepKind::kGenerate.
+struct RowTrace {
+  uint64_t tag = 0;           // BackendCall::trace_tag; 0: none was given
+  int32_t tokens = 0;         // computed
+  int32_t cached_tokens = 0;  // taken from the cache, in the row's first pass
+  bool is_decoding = false;   // else it computes its prompt, or again after a preemption
+
+  friend bool operator==(const RowTrace&, const RowTrace&) = default;
+};
+
+// Called after each pass with its rows, on the thread that ran it, which it blocks. The rows are
+// valid during the call.
+using RowObserver = std::function<void(const StepReport&, std::span<const RowTrace>)>;
 
 }  // namespace windrow::llm

@@ -30,10 +30,16 @@ struct Delta {
   std::vector<ToolCallPiece> tool_calls;
   std::vector<ScoredToken> tokens;  // with Request::logprobs_top
 
+  // With Request::return_token_ids: the tokens, each with the last of the text that it made; and,
+  // in the first delta of a choice, those of its prompt.
+  std::vector<int32_t> token_ids;
+  std::vector<int32_t> prompt_token_ids;
+
   // Set in the last delta of a choice:
   std::optional<FinishReason> finish_reason;
   bool cut_character = false;
   std::optional<std::string> stopped_by;
+  std::optional<int32_t> stopped_by_token;
 
   // One event of an upstream's stream, a line of JSON that is passed on unchanged. Then nothing
   // above is set. The event with only the usage is one of them, whether the client asked for it or
@@ -51,6 +57,7 @@ inline size_t bytes_of(const Delta& piece) {
     bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
   for (const ScoredToken& token : piece.tokens)
     bytes += bytes_of(token);
+  bytes += (piece.token_ids.size() + piece.prompt_token_ids.size()) * sizeof(int32_t);
   return bytes;
 }
 
@@ -67,9 +74,11 @@ inline void append(std::vector<Delta>& deltas, Delta delta) {
     last->refusal += delta.refusal;
     join(last->tool_calls, std::move(delta.tool_calls));
     std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(last->tokens));
+    last->token_ids.insert(last->token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
     if (delta.finish_reason) last->finish_reason = delta.finish_reason;
     last->cut_character = last->cut_character || delta.cut_character;
     if (delta.stopped_by) last->stopped_by = std::move(delta.stopped_by);
+    if (delta.stopped_by_token) last->stopped_by_token = delta.stopped_by_token;
     return;
   }
   deltas.push_back(std::move(delta));

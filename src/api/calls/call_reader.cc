@@ -228,6 +228,11 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
     auto made = llm::read_body(endpoint, rules.body, body, input.chance);
     if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
     auto& [request, has_seed] = std::get<llm::ReadBody>(made);
+    if (request.prompt_logprobs_top && plan.envelope.stream) {
+      return llm::unsupported("prompt_logprobs",
+                              "prompt_logprobs is not supported beside \"stream\": true; take one "
+                              "of them out");
+    }
     plan.request = std::move(request);
     seeded = has_seed;
     if (plan.request.model.empty()) plan.request.model = plan.model->name;

@@ -278,9 +278,12 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
   for (const ModelReading& model : models) {
     const llm::BackendStats& stats = model.stats;
     page.sample({{"model", model.name}, {"state", "needed"}},
-                int64_t{stats.cells_used} - stats.cells_resting);
-    page.sample({{"model", model.name}, {"state", "resting"}}, int64_t{stats.cells_resting});
+                int64_t{stats.cells_used} - stats.cells_cached);
+    page.sample({{"model", model.name}, {"state", "resting"}}, int64_t{stats.cells_cached});
   }
+  each("windrow_kv_cells_held", "gauge",
+       "Cached cells of prefixes that are held: they are evicted last.",
+       [](Model model) { return model.stats.cells_held; });
   each("windrow_kv_cells_max", "gauge", "Size of the KV cache in cells.",
        [](Model model) { return model.stats.cells_max; });
   each("windrow_device_bytes_used", "gauge", "Used memory of the device; 0 if unknown.",

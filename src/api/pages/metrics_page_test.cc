@@ -224,7 +224,8 @@ TEST(MetricsPage, SaysWhatWasCounted) {
                       .mask_wait = std::chrono::milliseconds(1)});
   ModelReading model{.name = "m"};
   model.stats.cells_used = 100;
-  model.stats.cells_resting = 30;
+  model.stats.cells_cached = 30;
+  model.stats.cells_held = 20;
   model.stats.cells_max = 4096;
   model.stats.rows_running = 5;
   model.queue.waiting = {1, 2, 3};
@@ -302,6 +303,7 @@ TEST(MetricsPage, SaysWhatWasCounted) {
   EXPECT_EQ(page.value("windrow_preempted_rows_total", kind), 1);
   EXPECT_EQ(page.value("windrow_kv_cells", {{"model", "m"}, {"state", "needed"}}), 70);
   EXPECT_EQ(page.value("windrow_kv_cells", {{"model", "m"}, {"state", "resting"}}), 30);
+  EXPECT_EQ(page.value("windrow_kv_cells_held", {{"model", "m"}}), 20);
   EXPECT_EQ(page.value("windrow_kv_cells_max", {{"model", "m"}}), 4096);
   EXPECT_EQ(page.value("windrow_queue_waiting", {{"model", "m"}, {"class", "batch"}}), 3);
   EXPECT_EQ(page.value("windrow_queue_oldest_seconds", {{"model", "m"}, {"class", "normal"}}),

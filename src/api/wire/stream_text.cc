@@ -106,8 +106,9 @@ StreamText::Emitted& StreamText::emitted(int32_t choice) {
 void StreamText::emit(const llm::Delta& delta, std::string& events) {
   if (!delta.raw.empty()) return emit_raw(delta.raw, events);
   Emitted& emitted = this->emitted(delta.choice);
-  if (is_chat() && !std::exchange(emitted.begun, true)) begin_choice(delta.choice, events);
-  if (!delta.text.empty() || !delta.reasoning.empty() || !delta.tokens.empty()) {
+  if (is_chat() && !std::exchange(emitted.begun, true)) begin_choice(delta, events);
+  if (!delta.text.empty() || !delta.reasoning.empty() || !delta.tokens.empty() ||
+      !delta.token_ids.empty()) {
     events += head_;
     append_text(events, R"({{"index":{},)", delta.choice);
     append_delta(delta, events);
@@ -127,8 +128,12 @@ void StreamText::emit(const llm::Delta& delta, std::string& events) {
         offsets.push_back(emitted.offsets->next(token.chosen.bytes));
       llm::append_completion_logprobs(delta.tokens, offsets, events);
     }
-    events += R"(,"finish_reason":null})";
+    events += R"(,"finish_reason":null)";
+    if (!is_chat()) llm::append_token_ids("prompt_token_ids", delta.prompt_token_ids, events);
+    llm::append_token_ids("token_ids", delta.token_ids, events);
+    events += '}';
     append_end(events);
+    emitted.ids += delta.token_ids.size();
     emitted.text_bytes += delta.text.size();
     emitted.reasoning_bytes += delta.reasoning.size();
     emitted.tokens += delta.tokens.size();
@@ -136,6 +141,7 @@ void StreamText::emit(const llm::Delta& delta, std::string& events) {
   for (const llm::ToolCallPiece& call : delta.tool_calls)
     emit_call(delta.choice, call, events);
   emitted.cut_character = emitted.cut_character || delta.cut_character;
+  if (delta.stopped_by_token) emitted.stopped_by_token = delta.stopped_by_token;
   if (!delta.finish_reason) return;
   if (shape_.structured) {
     emitted.finish_reason = delta.finish_reason;
@@ -153,8 +159,10 @@ void StreamText::end(const llm::Answer& answer, std::string& events) {
     const auto index = static_cast<int32_t>(i);
     {
       Emitted& emitted = this->emitted(index);
-      llm::Delta rest{
-          .choice = index, .text_begin = choice.text_begin, .cut_character = choice.cut_character};
+      llm::Delta rest{.choice = index,
+                      .text_begin = choice.text_begin,
+                      .cut_character = choice.cut_character,
+                      .stopped_by_token = choice.stopped_by_token};
       if (choice.text.size() > emitted.text_bytes)
         rest.text = choice.text.substr(emitted.text_bytes);
       const std::string reasoning = choice.reasoning.value_or("");
@@ -165,6 +173,14 @@ void StreamText::end(const llm::Answer& answer, std::string& events) {
       if (shape_.logprobs && choice.tokens.size() > emitted.tokens) {
         rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(emitted.tokens),
                            choice.tokens.end());
+      }
+      if (choice.token_ids.size() > emitted.ids) {
+        rest.token_ids.assign(choice.token_ids.begin() + static_cast<std::ptrdiff_t>(emitted.ids),
+                              choice.token_ids.end());
+      }
+      if (emitted.ids == 0 && !answer.prompt_token_ids.empty()) {
+        const size_t choices_each = answer.choices.size() / answer.prompt_token_ids.size();
+        rest.prompt_token_ids = answer.prompt_token_ids.at(i / choices_each);
       }
       emit(rest, events);
     }
@@ -222,13 +238,14 @@ bool StreamText::emit_raw_answer(const std::string& raw, std::string& events) {
   return true;
 }
 
-void StreamText::begin_choice(int32_t choice, std::string& events) const {
+void StreamText::begin_choice(const llm::Delta& delta, std::string& events) const {
   events += head_;
   append_text(events,
               R"({{"index":{},"delta":{{"role":"assistant","content":"","refusal":null}},)"
-              R"("logprobs":null,"finish_reason":null}})",
-              choice);
-  append_end(events);
+              R"("logprobs":null,"finish_reason":null}}])",
+              delta.choice);
+  llm::append_token_ids("prompt_token_ids", delta.prompt_token_ids, events);
+  events += shape_.usage ? ",\"usage\":null}\n\n" : "}\n\n";
 }
 
 void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
@@ -239,6 +256,8 @@ void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
               is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
   if (label) append_text(events, R"(,"structure":"{}")", llm::to_string(*label));
   if (emitted(choice).cut_character) events += R"(,"cut_character":true)";
+  if (const std::optional<int32_t> token = emitted(choice).stopped_by_token)
+    append_text(events, R"(,"stop_reason":{})", *token);
   events += "}]";
   llm::append_structure_warnings(structure_warnings_, events);
   events += shape_.usage ? ",\"usage\":null}\n\n" : "}\n\n";

@@ -56,9 +56,11 @@ class StreamText final : public AnswerStream {
     size_t text_bytes = 0;
     size_t reasoning_bytes = 0;
     size_t tokens = 0;
+    size_t ids = 0;
     std::vector<size_t> arguments_bytes;             // of each tool call
     std::optional<llm::FinishReason> finish_reason;  // sent at the end
     bool cut_character = false;                      // sent at the end
+    std::optional<int32_t> stopped_by_token;         // sent at the end
     std::optional<llm::TextOffsets> offsets;
   };
 
@@ -67,7 +69,7 @@ class StreamText final : public AnswerStream {
 
   void emit_raw(std::string_view raw, std::string& events);
   bool emit_raw_answer(const std::string& raw, std::string& events);
-  void begin_choice(int32_t choice, std::string& events) const;
+  void begin_choice(const llm::Delta& delta, std::string& events) const;
   void finish_choice(int32_t choice, llm::FinishReason reason,
                      std::optional<llm::StructureLabel> label, std::string& events);
   void emit_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events);

@@ -370,7 +370,17 @@ json::array read_back(Endpoint endpoint, const std::vector<std::string>& events,
         }
       }
       if (!part.at("finish_reason").is_null()) choice["finish_reason"] = part.at("finish_reason");
-      if (part.as_object().contains("structure")) choice["structure"] = part.at("structure");
+      for (const char* name : {"structure", "stop_reason"}) {
+        if (part.as_object().contains(name)) choice[name] = part.at(name);
+      }
+      for (const char* name : {"token_ids", "prompt_token_ids"}) {
+        const json::value* ids = part.as_object().if_contains(name);
+        if (ids == nullptr) continue;
+        json::value& all = choice[name];
+        EXPECT_TRUE(all.is_null() || std::string_view(name) == "token_ids") << event;
+        if (all.is_null()) all = json::array();
+        append_array(all, *ids);
+      }
     }
   }
   for (json::value& choice : whole) {
@@ -388,7 +398,7 @@ struct Made {
 };
 
 // An answer, and deltas as an engine may make them: tokens with their text or before it.
-Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
+Made make(Random& random, bool chat, bool logprobs, bool ids, int32_t choices) {
   const std::vector<std::string> words = {" a", "bc", "é", "\xC3\xA9\xE2\x82\xAC", "\n", "\"", "€"};
   Made made;
   std::vector<std::vector<Delta>> queues(static_cast<size_t>(choices));
@@ -405,6 +415,11 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
     for (int64_t n = random.between(0, 8); n > 0; --n) {
       const std::string& word = words[random.below(words.size())];
       llm::ScoredToken token{.chosen = {.token = 1, .bytes = word, .logprob = -0.5F}};
+      if (ids) {
+        const auto id = static_cast<int32_t>(random.below(100));
+        choice.token_ids.push_back(id);
+        delta.token_ids.push_back(id);
+      }
       if (logprobs) {
         choice.tokens.push_back(token);
         delta.tokens.push_back(token);
@@ -426,6 +441,8 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
       choice.tool_calls.push_back(std::move(call));
     }
     choice.finish_reason = random.chance(0.5) ? FinishReason::kStop : FinishReason::kLength;
+    if (ids && random.chance(0.5)) choice.stopped_by_token = 7;
+    delta.stopped_by_token = choice.stopped_by_token;
     delta.finish_reason = choice.finish_reason;
     queue.push_back(std::move(delta));
     made.answer.choices.push_back(std::move(choice));
@@ -452,7 +469,7 @@ TEST(StreamText, ReadBackItIsTheAnswer) {
     const bool chat = random.chance(0.5);
     const bool logprobs = random.chance(0.5);
     const auto choices = static_cast<int32_t>(random.between(1, 4));
-    const Made made = make(random, chat, logprobs, choices);
+    const Made made = make(random, chat, logprobs, random.chance(0.5), choices);
     StreamShape made_shape =
         shape(chat ? Endpoint::kChatCompletions : Endpoint::kCompletions, random.chance(0.5));
     made_shape.logprobs = logprobs;

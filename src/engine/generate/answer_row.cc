@@ -19,6 +19,7 @@ constexpr size_t kForcedBytesMax = 1024;
 KeptScore kept_score(const llm::ScoredToken& scored, int32_t top_asked) {
   KeptScore score{.next = scored.chosen.token,
                   .logprob = scored.chosen.logprob,
+                  .rank = scored.rank,
                   .top_asked = top_asked,
                   .top = {}};
   score.top.reserve(scored.top.size());
@@ -37,7 +38,7 @@ AnswerRow::AnswerRow(EngineRequest request, const Vocabulary& vocabulary)
 // --- tokens -------------------------------------------------------------------------------------
 
 AnswerRow::Appended AnswerRow::begin() {
-  if (request_.score_prompt) {
+  if (request_.scores_prompt() && request_.score_from == 0) {
     // No token precedes the first one, so it has no log-probability.
     scored_.push_back({.chosen = token_logprob(tokens_.front(), 0), .has_logprob = false});
   }
@@ -95,10 +96,14 @@ void AnswerRow::append_bytes(Token token, std::string& bytes) const {
 }
 
 std::optional<llm::FinishReason> AnswerRow::append_text(Token token) {
-  if (vocabulary_.ends_answer(token)) {
-    if (request_.ignore_eos) return std::nullopt;
+  const bool ends = vocabulary_.ends_answer(token);
+  if (ends && !request_.ignore_eos) return llm::FinishReason::kStop;
+  if (std::ranges::find(request_.stop_tokens, token) != request_.stop_tokens.end()) {
+    stopped_ = true;
+    stopped_by_token_ = token;
     return llm::FinishReason::kStop;
   }
+  if (ends) return std::nullopt;
   std::string bytes;
   append_bytes(token, bytes);
   if (text_.append(bytes)) {
@@ -185,9 +190,9 @@ void AnswerRow::add_kept_scores(std::span<const KeptScore> scores) {
   for (const KeptScore& score : scores) {
     // The row is part of the step that is about to run, and ends with its next output.
     if (no_room_) return;
-    llm::ScoredToken& scored =
-        scored_.emplace_back(llm::ScoredToken{.chosen = token_logprob(score.next, score.logprob)});
-    const auto count = std::min(score.top.size(), static_cast<size_t>(*request_.logprobs_top));
+    llm::ScoredToken& scored = scored_.emplace_back(
+        llm::ScoredToken{.chosen = token_logprob(score.next, score.logprob), .rank = score.rank});
+    const auto count = std::min(score.top.size(), static_cast<size_t>(*request_.scores_top()));
     for (const KeptAlternative& one : std::span(score.top).first(count))
       scored.top.push_back(token_logprob(one.token, one.logprob));
     no_room_ = !grow(llm::bytes_of(scored));
@@ -195,20 +200,21 @@ void AnswerRow::add_kept_scores(std::span<const KeptScore> scores) {
 }
 
 std::optional<KeptScore> AnswerRow::kept_score(size_t index) const {
-  if (index >= scored_.size()) return std::nullopt;
-  return engine::kept_score(scored_[index], *request_.logprobs_top);
+  const auto first = static_cast<size_t>(request_.score_from);
+  if (index < first || index - first >= scored_.size()) return std::nullopt;
+  return engine::kept_score(scored_[index - first], *request_.scores_top());
 }
 
 // --- stream and end -----------------------------------------------------------------------------
 
 std::unique_ptr<AnswerStream> AnswerRow::make_stream() const {
   const std::string before = guide_ ? utf8_repair(request_.text_before) : request_.text_before;
-  StreamedAnswer answer{
-      .choice = request_.choice,
-      .text_begin = request_.text_begin,
-      .text_before = before,
-      .lists_tokens = has_scores(),
-      .prompt_tokens = request_.score_prompt ? static_cast<size_t>(prompt_tokens_) : 0};
+  StreamedAnswer answer{.choice = request_.choice,
+                        .text_begin = request_.text_begin,
+                        .text_before = before,
+                        .lists_tokens = has_scores(),
+                        .lists_ids = request_.return_token_ids,
+                        .prompt_tokens = prompt_scores()};
   if (is_guided()) {
     answer.guided = true;
     answer.reasoning = request_.form->reasoning;
@@ -230,15 +236,49 @@ uint64_t AnswerRow::seed_of_calls() const {
 
 void AnswerRow::emit() {
   if (!stream_ || is_abandoned()) return;
-  for (llm::Delta& delta : stream_->next(text_, scored_))
+  for (llm::Delta& delta : stream_->next(text_, scored_, answer_tokens())) {
+    name_prompt(delta);
     request_.listener->on_delta(std::move(delta));
+  }
+}
+
+std::span<const Token> AnswerRow::answer_tokens() const {
+  return std::span(tokens_).subspan(static_cast<size_t>(prompt_tokens_));
+}
+
+void AnswerRow::name_prompt(llm::Delta& delta) {
+  if (!request_.return_token_ids || std::exchange(prompt_emitted_, true)) return;
+  delta.prompt_token_ids.assign(tokens_.begin(), tokens_.begin() + prompt_tokens_);
+}
+
+// How many of the scored tokens are of the prompt.
+size_t AnswerRow::prompt_scores() const {
+  if (!request_.scores_prompt()) return 0;
+  return static_cast<size_t>(std::max(0, prompt_tokens_ - request_.score_from));
+}
+
+// The scores of the answer's tokens and of the prompt's, in the lists where they were asked for.
+void AnswerRow::list_scores(llm::Choice& choice) {
+  const auto cut = [](std::vector<llm::ScoredToken>& tokens, int32_t top) {
+    for (llm::ScoredToken& token : tokens) {
+      if (token.top.size() > static_cast<size_t>(top)) token.top.resize(static_cast<size_t>(top));
+    }
+  };
+  const auto prompt_end =
+      scored_.begin() + static_cast<std::ptrdiff_t>(std::min(prompt_scores(), scored_.size()));
+  if (request_.prompt_logprobs_top) {
+    choice.prompt_scores.assign(scored_.begin(), prompt_end);
+    cut(choice.prompt_scores, *request_.prompt_logprobs_top);
+  }
+  if (!request_.logprobs_top) return;
+  if (!request_.score_prompt) scored_.erase(scored_.begin(), prompt_end);
+  choice.tokens = std::move(scored_);
+  cut(choice.tokens, *request_.logprobs_top);
 }
 
 llm::Answer AnswerRow::finish(llm::FinishReason reason, const llm::Timings& timings,
                               int32_t cached_tokens) {
-  llm::Answer answer{.choices = {{.text_begin = request_.text_begin,
-                                  .finish_reason = reason,
-                                  .tokens = std::move(scored_)}},
+  llm::Answer answer{.choices = {{.text_begin = request_.text_begin, .finish_reason = reason}},
                      .usage = {.prompt_tokens = prompt_tokens_,
                                .completion_tokens = generated_tokens(),
                                .cached_tokens = cached_tokens},
@@ -254,12 +294,22 @@ llm::Answer AnswerRow::finish(llm::FinishReason reason, const llm::Timings& timi
       answer.truncated = !whole;
     }
   }
+  list_scores(choice);
+  if (request_.return_token_ids) {
+    const std::span<const Token> ids = answer_tokens();
+    choice.token_ids.assign(ids.begin(), ids.end());
+  }
   choice.stopped_by = text_.stopped_by();
+  choice.stopped_by_token = stopped_by_token_;
   choice.cut_character =
       reason == llm::FinishReason::kLength && utf8_incomplete_tail(text_.bytes()) > 0;
   describe(choice);
   if (choice.reasoning) answer.usage.reasoning_tokens = count_reasoning_tokens();
-  if (stream_ && !is_abandoned()) request_.listener->on_delta(stream_->last(choice));
+  if (stream_ && !is_abandoned()) {
+    llm::Delta last = stream_->last(choice);
+    name_prompt(last);
+    request_.listener->on_delta(std::move(last));
+  }
   return answer;
 }
 

@@ -65,7 +65,7 @@ class AnswerRow {
 
   // --- log-probabilities, where logprobs_top asks for them ---
 
-  bool has_scores() const { return request_.logprobs_top.has_value(); }
+  bool has_scores() const { return request_.scores_top().has_value(); }
   llm::TokenLogprob token_logprob(Token token, double logprob) const;
   void add_score(llm::ScoredToken score) { scored_.push_back(std::move(score)); }
 
@@ -101,7 +101,11 @@ class AnswerRow {
   std::optional<llm::FinishReason> append_text(Token token);
   std::optional<llm::FinishReason> append_forced();
   std::optional<llm::FinishReason> close_reasoning();
+  std::span<const Token> answer_tokens() const;
+  void name_prompt(llm::Delta& delta);
+  size_t prompt_scores() const;
   void append_bytes(Token token, std::string& bytes) const;
+  void list_scores(llm::Choice& choice);
   void describe(llm::Choice& choice) const;
   std::vector<std::string_view> reasoning_parts() const;
   int32_t count_reasoning_tokens() const;
@@ -118,7 +122,9 @@ class AnswerRow {
   std::shared_ptr<AnswerGuide> guide_;
   std::optional<llm::FinishReason> ending_;
   bool called_ = false;   // the one call is complete
-  bool stopped_ = false;  // by a stop text
+  bool stopped_ = false;  // by a stop text or a stop token
+  std::optional<Token> stopped_by_token_;
+  bool prompt_emitted_ = false;  // Delta::prompt_token_ids
   bool too_complex_ = false;
   bool no_room_ = false;
 };

@@ -11,6 +11,7 @@ AnswerStream::AnswerStream(const StreamedAnswer& answer)
     : choice_(answer.choice),
       text_begin_(answer.text_begin),
       lists_tokens_(answer.lists_tokens),
+      lists_ids_(answer.lists_ids),
       prompt_tokens_(answer.prompt_tokens),
       guided_(answer.guided),
       reasoning_(answer.reasoning, answer.prompt_end),
@@ -21,7 +22,7 @@ AnswerStream::AnswerStream(const StreamedAnswer& answer)
 }
 
 void AnswerStream::append_token(size_t text_bytes, std::optional<size_t> content_begin) {
-  if (lists_tokens_) text_ends_.push_back(text_bytes);
+  if (lists_tokens_ || lists_ids_) text_ends_.push_back(text_bytes);
   content_begin_ = content_begin;
 }
 
@@ -82,7 +83,7 @@ void AnswerStream::emit_calls(std::vector<chat::ToolCallStream::Call> calls, llm
 }
 
 void AnswerStream::emit_tokens(std::span<const llm::ScoredToken> scored, llm::Delta& delta) {
-  const size_t emitted = read_bytes_ - std::min(read_bytes_, cut_.size() + held_bytes_);
+  const size_t emitted = emitted_bytes();
   size_t end = tokens_;
   while (end < scored.size() &&
          (end < prompt_tokens_ || text_ends_.at(end - prompt_tokens_) <= emitted)) {
@@ -93,8 +94,19 @@ void AnswerStream::emit_tokens(std::span<const llm::ScoredToken> scored, llm::De
   tokens_ = end;
 }
 
+void AnswerStream::emit_ids(std::span<const Token> ids, llm::Delta& delta) {
+  const size_t emitted = emitted_bytes();
+  size_t end = ids_;
+  while (end < ids.size() && text_ends_.at(end) <= emitted)
+    ++end;
+  const auto news = ids.subspan(ids_, end - ids_);
+  delta.token_ids.assign(news.begin(), news.end());
+  ids_ = end;
+}
+
 std::vector<llm::Delta> AnswerStream::next(const AnswerText& text,
-                                           std::span<const llm::ScoredToken> scored) {
+                                           std::span<const llm::ScoredToken> scored,
+                                           std::span<const Token> ids) {
   std::vector<llm::Delta> deltas = {empty_delta()};
   const size_t end = final_bytes(text, scored.size());
   const std::string_view bytes = text.bytes();
@@ -110,9 +122,10 @@ std::vector<llm::Delta> AnswerStream::next(const AnswerText& text,
   }
   // With the first delta, so that no text comes before its tokens.
   if (lists_tokens_) emit_tokens(scored, deltas.front());
+  if (lists_ids_) emit_ids(ids, deltas.front());
   const llm::Delta& first = deltas.front();
   if (first.text.empty() && first.reasoning.empty() && first.tool_calls.empty() &&
-      first.tokens.empty()) {
+      first.tokens.empty() && first.token_ids.empty()) {
     return {};
   }
   for (const llm::Delta& delta : deltas) {
@@ -125,7 +138,8 @@ std::vector<llm::Delta> AnswerStream::next(const AnswerText& text,
 llm::Delta AnswerStream::last(const llm::Choice& whole) {
   const std::string_view reasoning = whole.reasoning ? std::string_view(*whole.reasoning) : "";
   ENSURE(text_bytes_ <= whole.text.size() && reasoning_bytes_ <= reasoning.size() &&
-             arguments_bytes_.size() <= whole.tool_calls.size() && tokens_ <= whole.tokens.size(),
+             arguments_bytes_.size() <= whole.tool_calls.size() && tokens_ <= whole.tokens.size() &&
+             ids_ <= whole.token_ids.size(),
          "more was emitted of choice {} than it has", choice_);
   llm::Delta delta{.choice = choice_,
                    .text_begin = text_begin_,
@@ -133,7 +147,8 @@ llm::Delta AnswerStream::last(const llm::Choice& whole) {
                    .reasoning = std::string(reasoning.substr(reasoning_bytes_)),
                    .finish_reason = whole.finish_reason,
                    .cut_character = whole.cut_character,
-                   .stopped_by = whole.stopped_by};
+                   .stopped_by = whole.stopped_by,
+                   .stopped_by_token = whole.stopped_by_token};
   for (size_t i = 0; i < whole.tool_calls.size(); ++i) {
     const llm::ToolCall& call = whole.tool_calls[i];
     const auto index = static_cast<int32_t>(i);
@@ -151,6 +166,8 @@ llm::Delta AnswerStream::last(const llm::Choice& whole) {
                                 .arguments = call.arguments.substr(arguments_bytes_[i])});
   }
   delta.tokens.assign(whole.tokens.begin() + static_cast<ptrdiff_t>(tokens_), whole.tokens.end());
+  delta.token_ids.assign(whole.token_ids.begin() + static_cast<ptrdiff_t>(ids_),
+                         whole.token_ids.end());
   return delta;
 }
 

@@ -9,6 +9,7 @@
 //    tokens: text that a structure forced waits for its scores.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@
 
 #include "chat/reasoning.h"
 #include "engine/generate/answer_text.h"
+#include "engine/host/types.h"
 #include "llm/stream_sink.h"
 
 namespace windrow::engine {
@@ -29,7 +31,8 @@ struct StreamedAnswer {
   int32_t text_begin = 0;        // Delta::text_begin
   std::string_view text_before;  // Choice::text begins with it
   bool lists_tokens = false;     // Choice::tokens has its tokens
-  size_t prompt_tokens = 0;      // how many of these are of the prompt
+  bool lists_ids = false;        // Choice::token_ids has their ids
+  size_t prompt_tokens = 0;      // how many of Choice::tokens are of the prompt
 
   // How reasoning is marked. `guided`: where it ends is told by append_token instead.
   chat::ReasoningFormat reasoning;
@@ -51,8 +54,10 @@ class AnswerStream {
   void append_token(size_t text_bytes, std::optional<size_t> content_begin);
 
   // What is new and final since the last call: no delta when there is nothing, several where text
-  // follows a call. `text` is the answer's and `scored` are the tokens listed, so far.
-  std::vector<llm::Delta> next(const AnswerText& text, std::span<const llm::ScoredToken> scored);
+  // follows a call. `text` is the answer's, `scored` are the tokens listed and `ids` those of the
+  // answer, so far.
+  std::vector<llm::Delta> next(const AnswerText& text, std::span<const llm::ScoredToken> scored,
+                               std::span<const Token> ids = {});
 
   // All that is left of the whole choice, with its finish reason. To be called once.
   llm::Delta last(const llm::Choice& whole);
@@ -64,17 +69,22 @@ class AnswerStream {
   void emit_content(const std::string& content, std::vector<llm::Delta>& deltas);
   void emit_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Delta& delta);
   void emit_tokens(std::span<const llm::ScoredToken> scored, llm::Delta& delta);
+  void emit_ids(std::span<const Token> ids, llm::Delta& delta);
+  size_t emitted_bytes() const {
+    return read_bytes_ - std::min(read_bytes_, cut_.size() + held_bytes_);
+  }
 
   const int32_t choice_;
   const int32_t text_begin_;
   const bool lists_tokens_;
+  const bool lists_ids_;
   const size_t prompt_tokens_;
   const bool guided_;
   chat::ReasoningStream reasoning_;
   std::optional<chat::ToolCallStream> calls_;
   const uint64_t call_seed_;
 
-  std::vector<size_t> text_ends_;        // where the text of each listed token ends
+  std::vector<size_t> text_ends_;        // where the text of each token of the answer ends
   std::optional<size_t> content_begin_;  // of a guided answer
 
   // How much of the answer's text was read. Of that the last bytes are not emitted yet: `cut_` is
@@ -89,6 +99,7 @@ class AnswerStream {
   size_t reasoning_bytes_ = 0;
   std::vector<size_t> arguments_bytes_;  // of each call
   size_t tokens_ = 0;
+  size_t ids_ = 0;
 };
 
 }  // namespace windrow::engine

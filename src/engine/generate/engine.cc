@@ -33,6 +33,7 @@ Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary
       limits_(runner_->limits()),
       loop_(*runner_, vocabulary, clock, with_threads(options)),
       stats_(loop_.stats()),
+      holds_(PrefixHolds::make([this] { thread_->wake(task_); })),
       thread_(own_or(std::move(thread), clock)) {
   // Publishes the statistics before each Done, so that its row is counted in them.
   loop_.set_before_done([this] {
@@ -44,6 +45,7 @@ Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary
 }
 
 Engine::~Engine() {
+  holds_->close();
   thread_->leave(task_);
 }
 
@@ -94,6 +96,8 @@ Next Engine::run_pass(const Turn& turn) {
 Next Engine::run_one_pass(const Turn& turn) {
   if (const std::optional<TimePoint> end = window_end())
     return {.kind = Next::Kind::kTime, .at = *end};
+  for (HoldChange& change : holds_->take())
+    loop_.change(std::move(change));
   for (EngineRequest& row : take_inbox())
     loop_.add(std::move(row));
   idle_ = !loop_.step(turn.alone);

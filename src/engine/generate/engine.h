@@ -6,9 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/generate/prefix_holds.h"
 #include "engine/generate/step_loop.h"
 #include "engine/host/device_thread.h"
 #include "engine/host/model_runner.h"
@@ -42,6 +44,11 @@ class Engine final : private DeviceTask {
   // tokens take effect between two steps.
   void submit(std::vector<EngineRequest> rows);
 
+  // llm::Backend::hold, from the next step on.
+  std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens) {
+    return holds_->hold(std::move(tokens));
+  }
+
   // As of the last step. A row is counted before its Done is called.
   llm::BackendStats stats() const;
 
@@ -64,6 +71,7 @@ class Engine final : private DeviceTask {
   TimePoint first_row_at_;            // when the first row in the inbox came
   llm::BackendStats stats_;
 
+  const std::shared_ptr<PrefixHolds> holds_;
   const std::shared_ptr<DeviceThread> thread_;
   TaskId task_;
 };

@@ -2,6 +2,7 @@
 // thread. A value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,10 +34,17 @@ struct EngineRequest {
   int32_t output_tokens_max = 1;  // prompt and answer fit RunnerLimits::row_tokens_max; may be 0
   llm::Sampling sampling;
   std::vector<std::string> stop;
+  std::vector<Token> stop_tokens;
   bool ignore_eos = false;
   std::optional<int32_t> logprobs_top;
   std::vector<Token> shown_tokens;  // control tokens that appear in the text, such as "[THINK]"
   bool score_prompt = false;        // Choice::tokens begins with the prompt's; needs logprobs_top
+
+  // The prompt's scores are listed apart, as Choice::prompt_scores. Not together with a listener.
+  std::optional<int32_t> prompt_logprobs_top;
+  Position score_from = 0;  // the first token of the prompt that is scored, if any is
+
+  bool return_token_ids = false;    // Choice::token_ids, Delta::token_ids
   std::string text_before;          // Choice::text begins with it
   std::shared_ptr<RowGroup> group;  // null: a row of its own
 
@@ -53,6 +61,7 @@ struct EngineRequest {
   std::shared_ptr<const chat::ToolContext> tools;
   bool keep = false;  // a later prompt is likely to begin with all of this row's tokens
   llm::Priority priority = llm::Priority::kNormal;
+  uint64_t trace_tag = 0;  // llm::RowTrace::tag
   TimePoint submitted_at;
 
   // Receives the answer while it is generated, as this choice of its request; null: none does.
@@ -67,6 +76,12 @@ struct EngineRequest {
   std::stop_token withdrawn;
   std::stop_token unwanted;
   llm::Backend::Done done;  // called once, on the device thread
+
+  // Whether tokens of the prompt are scored, in either list.
+  bool scores_prompt() const { return score_prompt || prompt_logprobs_top; }
+
+  // The alternatives that are computed beside each scored token; nothing: none is scored.
+  std::optional<int32_t> scores_top() const { return std::max(logprobs_top, prompt_logprobs_top); }
 };
 
 }  // namespace windrow::engine

@@ -54,6 +54,7 @@ class Join {
   }
 
   const std::shared_ptr<RowGroup> group;
+  std::vector<std::vector<Token>> prompts;  // Answer::prompt_token_ids
 
  private:
   llm::Answer whole() {
@@ -75,6 +76,7 @@ class Join {
                      .prefill_ms = answering_ms - started_ms,
                      .decode_ms = ended_ms - answering_ms};
     whole.usage = usage();
+    whole.prompt_token_ids = std::move(prompts);
     return whole;
   }
 
@@ -132,6 +134,7 @@ std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
          prompts.size(), request.inputs.size());
   const size_t rows_count = prompts.size() * static_cast<size_t>(request.choices);
   const auto join = std::make_shared<Join>(rows_count, request.choices, std::move(done));
+  if (request.return_token_ids) join->prompts = prompts;
   std::vector<EngineRequest> rows;
   rows.reserve(rows_count);
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -145,10 +148,14 @@ std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
             request.output_tokens_max.value_or(limits.output_tokens_default), context_left),
         .sampling = request.sampling,
         .stop = request.stop,
+        .stop_tokens = request.stop_tokens,
         .ignore_eos = request.ignore_eos,
         .logprobs_top = request.logprobs_top,
         .shown_tokens = limits.shown_tokens,
         .score_prompt = request.echo && request.logprobs_top.has_value(),
+        .prompt_logprobs_top = request.prompt_logprobs_top,
+        .score_from = request.score_from,
+        .return_token_ids = request.return_token_ids,
         .text_before = request.echo ? text : std::string(),
         .group = join->group,
         .form = limits.form,
@@ -156,6 +163,7 @@ std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
         .tools = limits.tools,
         .keep = limits.keep,
         .priority = call.priority,
+        .trace_tag = call.trace_tag,
         .submitted_at = submitted_at,
         .listener = call.listener,
         .text_begin = request.echo ? 0 : characters_of(text),

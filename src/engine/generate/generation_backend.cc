@@ -65,10 +65,11 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
     : vocabulary_(vocabulary),
       clock_(clock),
       options_(options),
-      prompt_maker_(vocabulary, std::move(chat_template),
-                    {.row_tokens_max = runner->limits().row_tokens_max,
-                     .row_tokens_trained = runner->limits().row_tokens_trained,
-                     .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
+      tokenizer_(vocabulary, std::move(chat_template),
+                 options.date_unix_s.value_or(clock.unix_seconds()),
+                 runner->limits().row_tokens_trained),
+      prompt_maker_(tokenizer_, {.row_tokens_max = runner->limits().row_tokens_max,
+                                 .row_tokens_trained = runner->limits().row_tokens_trained}),
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
       shown_beside_tools_(
           tokens_of_marks(vocabulary, prompt_maker_.reasoning(), prompt_maker_.tool_syntax())),
@@ -79,7 +80,8 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                .sampling_threads = options.sampling_threads,
                .reserve = options.reserve,
                .mask_filling = options.mask_filling,
-               .on_step = options.on_step},
+               .on_step = options.on_step,
+               .on_rows = options.on_rows},
               std::move(thread), options.start),
       structures_(
           [this](const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
@@ -126,15 +128,18 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
                     "have {}: ask for fewer answers at once, or shorten the list",
                     with_thousands(biases), with_thousands(rows), with_thousands(kBiasesMax)));
   }
-  if (!request.logprobs_top) return std::nullopt;
   int64_t scored = 0;
   for (const std::vector<Token>& prompt : prompts.tokens) {
-    scored += output_tokens_max(request, prompt.size());
-    if (request.echo) scored += static_cast<int64_t>(prompt.size());
+    const auto prompt_tokens =
+        std::max<int64_t>(0, std::ssize(prompt) - int64_t{request.score_from});
+    const int64_t answer_tokens = output_tokens_max(request, prompt.size());
+    if (request.logprobs_top)
+      scored += (answer_tokens + (request.echo ? prompt_tokens : 0)) * (1 + *request.logprobs_top);
+    if (request.prompt_logprobs_top) scored += prompt_tokens * (1 + *request.prompt_logprobs_top);
   }
-  scored *= choices * (1 + *request.logprobs_top);
+  scored *= choices;
   if (scored <= kLogprobsMax) return std::nullopt;
-  return refused("logprobs",
+  return refused(request.logprobs_top ? "logprobs" : "prompt_logprobs",
                  fmt::format("this request may become {} log-probabilities; one may have {}: ask "
                              "for fewer answers, a smaller max_tokens or fewer logprobs at once",
                              with_thousands(scored), with_thousands(kLogprobsMax)));

@@ -19,6 +19,7 @@
 #include "chat/chat_template.h"
 #include "engine/generate/engine.h"
 #include "engine/generate/fan_out.h"
+#include "engine/generate/model_tokenizer.h"
 #include "engine/generate/prompt_maker.h"
 #include "engine/host/model_runner.h"
 #include "engine/host/vocabulary.h"
@@ -57,6 +58,7 @@ struct GenerationOptions {
   bool keep = false;
 
   llm::StepObserver on_step;  // called on the device thread
+  llm::RowObserver on_rows;   // likewise; empty: nobody traces rows
 
   StartWindow start;
 };
@@ -86,8 +88,13 @@ class GenerationBackend final : public llm::Backend {
 
   const RunnerLimits& limits() const { return engine_.limits(); }
 
+  const llm::Tokenizer& tokenizer() const { return tokenizer_; }
+
   std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override;
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
+  std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens) override {
+    return engine_.hold(std::move(tokens));
+  }
   void submit(llm::BackendCall call, Done done) override;
   int32_t in_flight_target() const override;
   llm::BackendStats stats() const override;
@@ -120,6 +127,7 @@ class GenerationBackend final : public llm::Backend {
   const Vocabulary& vocabulary_;
   const Clock& clock_;
   const GenerationOptions options_;
+  const ModelTokenizer tokenizer_;
   const PromptMaker prompt_maker_;
   const std::vector<Token> shown_tokens_;        // in the answers to chats,
   const std::vector<Token> shown_beside_tools_;  // and where calls are looked for

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 
 #include "base/testing/manual_clock.h"
@@ -20,7 +21,8 @@ constexpr RunnerLimits kLimits{.cells_max = 500,
                                .step_tokens_max = 128,
                                .step_outputs_max = 4,
                                .row_tokens_max = 100,
-                               .vocabulary_size = ByteVocabulary::kSize};
+                               .vocabulary_size = ByteVocabulary::kSize,
+                               .sharing = Sharing::kAnyRange};
 
 class GenerationBackendTest : public ::testing::Test {
  protected:
@@ -54,6 +56,12 @@ class GenerationBackendTest : public ::testing::Test {
   windrow::testing::ManualClock clock_;
   ByteVocabulary bytes_;
 };
+
+// Nothing but this token is ever sampled.
+llm::Request saying(Token token, llm::Request request) {
+  request.sampling = {.temperature = 0, .logit_bias = {{.token = token, .bias = 100}}};
+  return request;
+}
 
 TEST_F(GenerationBackendTest, AChatIsAnsweredAsItsPromptIsCounted) {
   GenerationBackend model = backend();
@@ -100,6 +108,78 @@ TEST_F(GenerationBackendTest, WhatWasReadAheadIsNotReadAgain) {
   EXPECT_EQ(std::get<llm::Failure>(ask(model, call)).code, "context_length_exceeded");
 }
 
+TEST_F(GenerationBackendTest, AChatGivenAsTokensIsAnsweredAsTheSameChatRendered) {
+  GenerationBackend model = backend();
+  llm::Request rendered = chat_of("hi");
+  rendered.return_token_ids = true;
+  const auto said = std::get<llm::Answer>(ask(model, rendered));
+  ASSERT_EQ(said.prompt_token_ids.size(), 1U);
+
+  llm::Request exact;
+  exact.chat_tokens = said.prompt_token_ids.front();
+  exact.return_token_ids = true;
+  EXPECT_EQ(std::get<int64_t>(model.count_prompt(exact)), std::ssize(exact.chat_tokens));
+  const auto again = std::get<llm::Answer>(ask(model, exact));
+  EXPECT_EQ(again.choices, said.choices);
+  EXPECT_EQ(again.prompt_token_ids, said.prompt_token_ids);
+  EXPECT_EQ(again.choices.at(0).token_ids.size(), 7U);
+}
+
+TEST_F(GenerationBackendTest, TokensThatAreNoneAreRefusedByTheirField) {
+  GenerationBackend model = backend();
+  const auto fault = [&](llm::Request request) {
+    return std::get<llm::Failure>(ask(model, std::move(request)));
+  };
+  llm::Request unknown;
+  unknown.chat_tokens = {1, ByteVocabulary::kSize};
+  EXPECT_EQ(fault(unknown).param, "prompt_token_ids");
+  llm::Request negative;
+  negative.chat_tokens = {-1};
+  EXPECT_EQ(fault(negative).param, "prompt_token_ids");
+  llm::Request longer;
+  longer.chat_tokens.assign(100, 'a');
+  EXPECT_EQ(fault(longer).code, "context_length_exceeded");
+  EXPECT_EQ(fault(longer).param, "prompt_token_ids");
+  llm::Request stop = chat_of("hi");
+  stop.stop_tokens = {ByteVocabulary::kSize};
+  EXPECT_EQ(fault(stop).param, "stop_token_ids");
+
+  GenerationBackend without = backend(Error{ErrorKind::kInvalid, "there is no template"});
+  llm::Request tools;
+  tools.chat_tokens = {'a'};
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(without, tools)))
+      << "tokens need no template";
+  tools.chat.tools = {{{"type", "function"}, {"function", {{"name", "f"}}}}};
+  EXPECT_EQ(std::get<llm::Failure>(ask(without, tools)).param, "tools");
+}
+
+TEST_F(GenerationBackendTest, AReasoningThatTheTokensOpenIsSplitOffAllTheSame) {
+  GenerationBackend opens =
+      backend(chat::ChatTemplate::make("{{ '</think>' }}{{ messages[0].content }}<think>\n", {}));
+  llm::Request rendered = saying('a', chat_of("hi"));
+  rendered.return_token_ids = true;
+  const auto said = std::get<llm::Answer>(ask(opens, rendered));
+  ASSERT_EQ(said.choices.at(0).reasoning, "aaaaaaa");
+  llm::Request exact;
+  exact.chat_tokens = said.prompt_token_ids.at(0);
+  EXPECT_EQ(std::get<llm::Answer>(ask(opens, saying('a', exact))).choices.at(0).reasoning,
+            "aaaaaaa");
+}
+
+TEST_F(GenerationBackendTest, AStopTokenEndsTheAnswerAndIsNoText) {
+  GenerationBackend model = backend();
+  llm::Request request = completion("abc");
+  request.return_token_ids = true;
+  const llm::Choice whole = std::get<llm::Answer>(ask(model, request)).choices.at(0);
+  ASSERT_EQ(whole.token_ids.size(), 7U);
+  request.stop_tokens = {whole.token_ids[3]};
+  const auto first = std::ranges::find(whole.token_ids, whole.token_ids[3]);
+  const llm::Choice cut = std::get<llm::Answer>(ask(model, request)).choices.at(0);
+  EXPECT_EQ(cut.token_ids, std::vector<int32_t>(whole.token_ids.begin(), first + 1));
+  EXPECT_EQ(cut.stopped_by_token, whole.token_ids[3]);
+  EXPECT_EQ(cut.finish_reason, llm::FinishReason::kStop);
+}
+
 TEST_F(GenerationBackendTest, CountsAPromptWithoutAnsweringIt) {
   GenerationBackend model = backend();
   llm::Request request = completion("abc");
@@ -108,12 +188,6 @@ TEST_F(GenerationBackendTest, CountsAPromptWithoutAnsweringIt) {
   EXPECT_EQ(std::get<llm::Failure>(model.count_prompt(completion(std::string(100, 'x')))).code,
             "context_length_exceeded");
   EXPECT_EQ(model.stats().steps, 0);
-}
-
-// Nothing but this token is ever sampled.
-llm::Request saying(Token token, llm::Request request) {
-  request.sampling = {.temperature = 0, .logit_bias = {{.token = token, .bias = 100}}};
-  return request;
 }
 
 TEST_F(GenerationBackendTest, ThoughtsAreBesideTheAnswer) {
@@ -266,6 +340,94 @@ TEST_F(GenerationBackendTest, ARowThatWouldNotFitTheMachineIsRefused) {
   EXPECT_TRUE(std::holds_alternative<Prompts>(model.prompts(request)));
   request.sampling.logit_bias.resize(500);
   EXPECT_EQ(refusal(request).param, "logit_bias");
+}
+
+// --- holds ---
+
+class HoldTest : public GenerationBackendTest {
+ protected:
+  static std::vector<int32_t> tokens_of(const std::string& text) {
+    return {text.begin(), text.end()};
+  }
+
+  static int32_t cached(GenerationBackend& model, const std::string& prompt) {
+    return std::get<llm::Answer>(ask(model, completion(prompt))).usage.cached_tokens;
+  }
+
+  // The holds and their ends reach the engine with its next step.
+  static int32_t cells_used_after_a_step(GenerationBackend& model) {
+    llm::Request one = completion("z");
+    one.output_tokens_max = 1;
+    (void)ask(model, one);
+    return model.stats().cells_used;
+  }
+
+  const std::string prefix_ = "a prefix of more than sixteen tokens, ";
+};
+
+TEST_F(HoldTest, AHeldPrefixIsComputedOnce) {
+  GenerationBackend model = backend();
+  EXPECT_EQ(cached(model, prefix_ + "one"), 0);
+  EXPECT_EQ(cached(model, prefix_ + "two"), 0) << "nobody asked to keep it";
+  std::unique_ptr<llm::PrefixHold> hold = model.hold(tokens_of(prefix_));
+  EXPECT_EQ(cached(model, prefix_ + "three"), 0) << "it is not computed yet";
+  EXPECT_EQ(cached(model, prefix_ + "four"), std::ssize(prefix_));
+  EXPECT_EQ(model.stats().cells_held, std::ssize(prefix_));
+  hold.reset();
+  EXPECT_EQ(cells_used_after_a_step(model), 0);
+  EXPECT_EQ(cached(model, prefix_ + "five"), 0);
+  EXPECT_EQ(model.hold({}), nullptr);
+}
+
+// Whatever becomes of the rows and of the owners, the cells come back.
+TEST_F(HoldTest, NothingIsLeftAfterErrorsCancelsAndDestroyedOwners) {
+  GenerationBackend model = backend();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::unique_ptr<llm::PrefixHold>> holds;
+    for (int i = 0; i < 5; ++i)
+      holds.push_back(model.hold(tokens_of(prefix_ + std::to_string(round % 3) + "/" +
+                                           std::string(static_cast<size_t>(i), 'x'))));
+    std::vector<std::stop_source> sources(4);
+    std::vector<std::future<llm::Outcome>> outcomes;
+    for (std::stop_source& source : sources) {
+      llm::Request request = completion(prefix_ + std::to_string(round % 3) + "/xx");
+      request.ignore_eos = true;
+      llm::BackendCall call = llm::plain_call(std::move(request));
+      call.unwanted = source.get_token();
+      const auto promise = std::make_shared<std::promise<llm::Outcome>>();
+      outcomes.push_back(promise->get_future());
+      model.submit(std::move(call),
+                   [promise](llm::Outcome outcome) { promise->set_value(std::move(outcome)); });
+    }
+    sources[0].request_stop();
+    holds.erase(holds.begin(), holds.begin() + round % 5);
+    sources[1].request_stop();
+    (void)ask(model, completion(std::string(200, 'x')));  // refused
+    for (auto& outcome : outcomes)
+      outcome.wait();
+  }
+  EXPECT_EQ(cells_used_after_a_step(model), 0);
+  EXPECT_EQ(model.stats().cells_held, 0);
+  // All sequence ids are free: as many rows as there are run side by side.
+  std::vector<std::future<llm::Outcome>> rows;
+  for (int i = 0; i < kLimits.rows_max; ++i) {
+    const auto promise = std::make_shared<std::promise<llm::Outcome>>();
+    rows.push_back(promise->get_future());
+    model.submit(llm::plain_call(completion("row " + std::to_string(i))),
+                 [promise](llm::Outcome outcome) { promise->set_value(std::move(outcome)); });
+  }
+  for (auto& row : rows)
+    EXPECT_TRUE(std::holds_alternative<llm::Answer>(row.get()));
+}
+
+TEST_F(HoldTest, AHoldMayOutliveItsEngine) {
+  std::unique_ptr<llm::PrefixHold> hold;
+  {
+    GenerationBackend model = backend();
+    hold = model.hold(tokens_of(prefix_));
+    EXPECT_EQ(cached(model, prefix_ + "one"), 0);
+  }
+  hold.reset();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace windrow::engine {
@@ -14,24 +15,6 @@ constexpr size_t kChatEndBytes = 256;
 llm::Failure request_failure(std::string_view code, std::string message, std::string_view param) {
   return llm::Failure{
       .code = std::string(code), .message = std::move(message), .param = std::string(param)};
-}
-
-llm::Failure failure_of_template(const chat::Unwritable& unwritable) {
-  const std::string& message = unwritable.error.message;
-  switch (unwritable.error.kind) {
-    case ErrorKind::kInvalid:
-      return request_failure(
-          "chat_template_refused",
-          fmt::format("the model's chat template refuses these messages: {}", message),
-          unwritable.field);
-    case ErrorKind::kNotFound:
-      return request_failure("unsupported_by_model", message, unwritable.field);
-    default:
-      return request_failure(
-          "chat_template_failed",
-          fmt::format("the model's chat template cannot write these messages: {}", message),
-          unwritable.field);
-  }
 }
 
 size_t prompt_bytes(const jinja::Rendered& rendered) {
@@ -52,31 +35,31 @@ std::string end_of(const jinja::Rendered& rendered) {
 
 }  // namespace
 
-PromptMaker::PromptMaker(const Vocabulary& vocabulary, Result<chat::ChatTemplate> chat_template,
-                         const PromptLimits& limits)
-    : vocabulary_(vocabulary),
-      prompt_tokens_(vocabulary),
-      chat_template_(std::move(chat_template)),
-      limits_(limits) {}
+PromptMaker::PromptMaker(const ModelTokenizer& tokenizer, const PromptLimits& limits)
+    : tokenizer_(tokenizer), limits_(limits) {}
 
 const chat::ReasoningFormat* PromptMaker::reasoning() const {
-  return chat_template_ ? &chat_template_->reasoning() : nullptr;
+  const auto& made = tokenizer_.chat_template();
+  return made ? &made->reasoning() : nullptr;
 }
 
 const chat::ToolSyntax* PromptMaker::tool_syntax() const {
-  return chat_template_ ? &chat_template_->tool_syntax() : nullptr;
+  const auto& made = tokenizer_.chat_template();
+  return made ? &made->tool_syntax() : nullptr;
 }
 
 std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& request) const {
+  if (auto failure = check_ids(request.stop_tokens, "stop_token_ids")) return *std::move(failure);
   return request.endpoint == llm::Endpoint::kChatCompletions ? make_chat(request)
                                                              : make_completion(request);
 }
 
 std::variant<int64_t, llm::Failure> PromptMaker::count(const llm::Request& request) const {
+  if (!request.chat_tokens.empty()) return std::ssize(request.chat_tokens);
   if (request.endpoint == llm::Endpoint::kChatCompletions) {
-    std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
+    std::variant<jinja::Rendered, llm::Failure> written = tokenizer_.write(request.chat);
     if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
-    return std::ssize(tokens_of_chat(std::get<jinja::Rendered>(written)));
+    return std::ssize(tokenizer_.tokens_of(std::get<jinja::Rendered>(written)));
   }
   std::variant<Prompts, llm::Failure> made = make_completion(request);
   if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
@@ -86,49 +69,34 @@ std::variant<int64_t, llm::Failure> PromptMaker::count(const llm::Request& reque
   return tokens;
 }
 
-// The arguments that were given, and the wishes that the template knows. An effort also says
-// whether there is to be reasoning at all.
-boost::json::object PromptMaker::template_arguments(const llm::Chat& chat) const {
-  constexpr std::string_view kSwitch = "enable_thinking";
-  boost::json::object arguments = chat.template_arguments;
-  for (const auto& [name, value] : chat.wishes) {
-    if (chat_template_->knows(name)) arguments.emplace(name, value);
-  }
-  const boost::json::value* effort = chat.wishes.if_contains("reasoning_effort");
-  if (effort != nullptr && chat_template_->knows(kSwitch))
-    arguments.emplace(kSwitch, *effort != "none");
-  return arguments;
-}
-
-std::variant<jinja::Rendered, llm::Failure> PromptMaker::render_chat(
+// The prompt that the request gives as tokens. How its answer is read depends on the model's
+// template as ever.
+std::variant<Prompts, llm::Failure> PromptMaker::make_chat_of_tokens(
     const llm::Request& request) const {
-  if (!chat_template_) {
-    return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
-  }
-  const boost::json::object arguments = template_arguments(request.chat);
-  std::variant<jinja::Rendered, chat::Unwritable> written = chat_template_->render(
-      {.messages = request.chat.messages, .tools = request.chat.tools, .arguments = arguments},
-      limits_.now_unix_s);
-  if (const auto* unwritable = std::get_if<chat::Unwritable>(&written)) {
-    return failure_of_template(*unwritable);
-  }
-  return std::get<jinja::Rendered>(std::move(written));
-}
-
-std::vector<Token> PromptMaker::tokens_of_chat(const jinja::Rendered& rendered) const {
-  std::vector<Token> tokens = prompt_tokens_.of(rendered.segments);
-  prepend_begin_token(tokens);
-  return tokens;
+  constexpr std::string_view kParam = "prompt_token_ids";
+  const std::vector<Token>& tokens = request.chat_tokens;
+  const auto& chat_template = tokenizer_.chat_template();
+  if (!chat_template && !request.chat.tools.empty())
+    return request_failure("unsupported_by_model", chat_template.error().message, "tools");
+  if (auto failure = check_ids(tokens, kParam)) return *std::move(failure);
+  if (auto failure = check_length(request, tokens.size(), kParam)) return *std::move(failure);
+  // Most tokens have a byte at least; those without are few.
+  std::string end;
+  for (const Token token : std::span(tokens).last(std::min(tokens.size(), kChatEndBytes)))
+    tokenizer_.append_piece(token, end);
+  end.erase(0, end.size() - std::min(end.size(), kChatEndBytes));
+  return Prompts{.tokens = {tokens}, .chat_end = std::move(end)};
 }
 
 std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
-  std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
+  if (!request.chat_tokens.empty()) return make_chat_of_tokens(request);
+  std::variant<jinja::Rendered, llm::Failure> written = tokenizer_.write(request.chat);
   if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
   const auto& rendered = std::get<jinja::Rendered>(written);
   if (auto failure = check_bytes(request, prompt_bytes(rendered), "messages")) {
     return *std::move(failure);
   }
-  std::vector<Token> tokens = tokens_of_chat(rendered);
+  std::vector<Token> tokens = tokenizer_.tokens_of(rendered);
   if (auto failure = check_length(request, tokens.size(), "messages")) return *std::move(failure);
   return Prompts{.tokens = {std::move(tokens)}, .chat_end = end_of(rendered)};
 }
@@ -144,8 +112,7 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
     if (tokens.empty()) {
       if (auto failure = check_bytes(request, input.text.size(), param)) return *std::move(failure);
       // A bare prompt is formatted by the client, control tokens included.
-      tokens = vocabulary_.tokenize(input.text, ControlTokens::kParsed);
-      prepend_begin_token(tokens);
+      tokens = tokenizer_.encode(input.text, /*control=*/true, /*begin=*/true);
     } else if (auto failure = check_ids(tokens, param)) {
       return *std::move(failure);
     }
@@ -155,23 +122,18 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
   return prompts;
 }
 
-// A prompt that begins with the token already does not get it twice.
-void PromptMaker::prepend_begin_token(std::vector<Token>& tokens) const {
-  const std::optional<Token> begin = vocabulary_.begin_token();
-  if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
-}
-
 std::optional<llm::Failure> PromptMaker::check_ids(const std::vector<Token>& tokens,
                                                    std::string_view param) const {
   const auto wrong = std::find_if(tokens.begin(), tokens.end(), [&](Token token) {
-    return token < 0 || token >= vocabulary_.size();
+    return token < 0 || token >= tokenizer_.vocabulary_size();
   });
   if (wrong == tokens.end()) return std::nullopt;
-  return request_failure("invalid_value",
-                         fmt::format("{} holds the token {} at place {}; the model's tokens are 0 "
-                                     "to {}",
-                                     param, *wrong, wrong - tokens.begin(), vocabulary_.size() - 1),
-                         param);
+  return request_failure(
+      "invalid_value",
+      fmt::format("{} holds the token {} at place {}; the model's tokens are 0 "
+                  "to {}",
+                  param, *wrong, wrong - tokens.begin(), tokenizer_.vocabulary_size() - 1),
+      param);
 }
 
 // A request that only scores its prompt needs no room for an answer.
@@ -183,7 +145,7 @@ int32_t PromptMaker::prompt_tokens_max(const llm::Request& request) const {
 // before that.
 std::optional<llm::Failure> PromptMaker::check_bytes(const llm::Request& request, size_t bytes,
                                                      std::string_view param) const {
-  const std::optional<size_t> token_bytes_max = vocabulary_.token_bytes_max();
+  const std::optional<size_t> token_bytes_max = tokenizer_.vocabulary().token_bytes_max();
   if (!token_bytes_max) return std::nullopt;
   const size_t tokens_min = (bytes + *token_bytes_max - 1) / *token_bytes_max;
   if (tokens_min <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;

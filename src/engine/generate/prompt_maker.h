@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/result.h"
-#include "chat/chat_template.h"
-#include "engine/host/prompt_tokens.h"
-#include "engine/host/vocabulary.h"
+#include "chat/reasoning.h"
+#include "chat/tool_syntax.h"
+#include "engine/generate/model_tokenizer.h"
+#include "engine/host/types.h"
 #include "llm/answer.h"
 #include "llm/request.h"
 
@@ -29,16 +29,13 @@ struct Prompts {
 struct PromptLimits {
   int32_t row_tokens_max = 0;      // RunnerLimits: prompt and answer of one row
   int32_t row_tokens_trained = 0;  // RunnerLimits
-  int64_t now_unix_s = 0;          // the date for the template; the same for a whole job
 };
 
 // Const and thread-safe.
 class PromptMaker {
  public:
-  // `vocabulary` must outlive it. `chat_template` is an error for a model that has none or one that
-  // cannot be used; every chat request then fails with its text.
-  PromptMaker(const Vocabulary& vocabulary, Result<chat::ChatTemplate> chat_template,
-              const PromptLimits& limits);
+  // `tokenizer` must outlive it.
+  PromptMaker(const ModelTokenizer& tokenizer, const PromptLimits& limits);
 
   // The prompts; or a failure of the request.
   std::variant<Prompts, llm::Failure> make(const llm::Request& request) const;
@@ -51,12 +48,9 @@ class PromptMaker {
   const chat::ToolSyntax* tool_syntax() const;
 
  private:
-  boost::json::object template_arguments(const llm::Chat& chat) const;
-  std::variant<jinja::Rendered, llm::Failure> render_chat(const llm::Request& request) const;
-  std::vector<Token> tokens_of_chat(const jinja::Rendered& rendered) const;
   std::variant<Prompts, llm::Failure> make_chat(const llm::Request& request) const;
+  std::variant<Prompts, llm::Failure> make_chat_of_tokens(const llm::Request& request) const;
   std::variant<Prompts, llm::Failure> make_completion(const llm::Request& request) const;
-  void prepend_begin_token(std::vector<Token>& tokens) const;
   std::optional<llm::Failure> check_ids(const std::vector<Token>& tokens,
                                         std::string_view param) const;
   std::optional<llm::Failure> check_bytes(const llm::Request& request, size_t bytes,
@@ -67,9 +61,7 @@ class PromptMaker {
                         std::string_view param) const;
   int32_t prompt_tokens_max(const llm::Request& request) const;
 
-  const Vocabulary& vocabulary_;
-  const PromptTokens prompt_tokens_;
-  const Result<chat::ChatTemplate> chat_template_;
+  const ModelTokenizer& tokenizer_;
   const PromptLimits limits_;
 };
 

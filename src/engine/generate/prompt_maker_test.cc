@@ -11,7 +11,21 @@ namespace {
 
 using testing::ByteVocabulary;
 
-constexpr PromptLimits kLimits{.row_tokens_max = 100, .now_unix_s = 1'700'000'000};
+constexpr PromptLimits kLimits{.row_tokens_max = 100};
+constexpr int64_t kNow = 1'700'000'000;
+
+struct HasTokenizer {
+  ModelTokenizer tokenizer;
+};
+
+// A PromptMaker with a tokenizer of its own.
+struct Maker : HasTokenizer, PromptMaker {
+  Maker(const Vocabulary& vocabulary, Result<chat::ChatTemplate> chat_template,
+        const PromptLimits& limits)
+      : HasTokenizer{ModelTokenizer(vocabulary, std::move(chat_template), kNow,
+                                    limits.row_tokens_trained)},
+        PromptMaker(tokenizer, limits) {}
+};
 
 Result<chat::ChatTemplate> chat_ml() {
   return chat::ChatTemplate::make("chatml", {});
@@ -35,7 +49,7 @@ llm::Failure refused(const PromptMaker& maker, const llm::Request& request) {
 
 TEST(PromptMaker, AChatIsOnePromptAndUserTextStaysText) {
   const ByteVocabulary vocabulary;
-  const PromptMaker maker(vocabulary, chat_ml(), kLimits);
+  const Maker maker(vocabulary, chat_ml(), kLimits);
   const Prompts prompts = made(maker, chat_of("<|im_end|>"));
   ASSERT_EQ(prompts.tokens.size(), 1U);
   const std::vector<Token>& tokens = prompts.tokens[0];
@@ -46,7 +60,7 @@ TEST(PromptMaker, AChatIsOnePromptAndUserTextStaysText) {
 
 TEST(PromptMaker, AWishCountsWhereTheTemplateKnowsIt) {
   const ByteVocabulary vocabulary;
-  const PromptMaker knows(
+  const Maker knows(
       vocabulary,
       chat::ChatTemplate::make("{{ messages[0].content }}{{ 1 if enable_thinking else 0 }}", {}),
       kLimits);
@@ -56,7 +70,7 @@ TEST(PromptMaker, AWishCountsWhereTheTemplateKnowsIt) {
   request.chat.template_arguments["enable_thinking"] = false;
   EXPECT_EQ(made(knows, request).tokens[0], std::vector<Token>{'0'}) << "an argument wins";
 
-  const PromptMaker plain(vocabulary, chat_ml(), kLimits);
+  const Maker plain(vocabulary, chat_ml(), kLimits);
   llm::Request wishing = chat_of("hi");
   wishing.chat.wishes["enable_thinking"] = true;
   EXPECT_EQ(made(plain, wishing).tokens, made(plain, chat_of("hi")).tokens);
@@ -65,7 +79,7 @@ TEST(PromptMaker, AWishCountsWhereTheTemplateKnowsIt) {
 TEST(PromptMaker, AnEffortIsWhatTheTemplateKnowsOfIt) {
   const ByteVocabulary vocabulary;
   const auto written = [&](std::string_view source, const llm::Request& request) {
-    const PromptMaker maker(vocabulary, chat::ChatTemplate::make(source, {}), kLimits);
+    const Maker maker(vocabulary, chat::ChatTemplate::make(source, {}), kLimits);
     std::string text;
     const Prompts prompts = made(maker, request);
     for (const Token token : prompts.tokens[0])
@@ -89,25 +103,25 @@ TEST(PromptMaker, AnEffortIsWhatTheTemplateKnowsOfIt) {
 
 TEST(PromptMaker, ABarePromptMayBringItsOwnControlTokens) {
   const ByteVocabulary vocabulary;
-  const PromptMaker maker(vocabulary, chat_ml(), kLimits);
+  const Maker maker(vocabulary, chat_ml(), kLimits);
   EXPECT_EQ(made(maker, completion("a<|im_end|>")).tokens[0],
             (std::vector<Token>{'a', ByteVocabulary::kEnd}));
 }
 
 TEST(PromptMaker, TheBeginTokenIsInFrontOnce) {
   const ByteVocabulary vocabulary(true);
-  const PromptMaker maker(
-      vocabulary, chat::ChatTemplate::make("{{ bos_token }}x", {.begin = "<|begin|>"}), kLimits);
+  const Maker maker(vocabulary,
+                    chat::ChatTemplate::make("{{ bos_token }}x", {.begin = "<|begin|>"}), kLimits);
   const std::vector<Token> expected = {ByteVocabulary::kBegin, 'x'};
   EXPECT_EQ(made(maker, completion("x")).tokens[0], expected);
   EXPECT_EQ(made(maker, chat_of("")).tokens[0], expected) << "the template writes it itself";
-  const PromptMaker bare(vocabulary, chat::ChatTemplate::make("x", {}), kLimits);
+  const Maker bare(vocabulary, chat::ChatTemplate::make("x", {}), kLimits);
   EXPECT_EQ(made(bare, chat_of("")).tokens[0], expected) << "the template leaves it out";
 }
 
 TEST(PromptMaker, SeveralPromptsAndTokensAsTheyAre) {
   const ByteVocabulary vocabulary(true);
-  const PromptMaker maker(vocabulary, chat_ml(), kLimits);
+  const Maker maker(vocabulary, chat_ml(), kLimits);
   llm::Request request = completion("ab");
   request.inputs.push_back({.text = "", .tokens = {'c', ByteVocabulary::kTurn}});
   const std::vector<std::vector<Token>> expected = {{ByteVocabulary::kBegin, 'a', 'b'},
@@ -122,7 +136,7 @@ TEST(PromptMaker, SeveralPromptsAndTokensAsTheyAre) {
 
 TEST(PromptMaker, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
   const ByteVocabulary vocabulary;
-  const PromptMaker maker(vocabulary, chat_ml(), kLimits);
+  const Maker maker(vocabulary, chat_ml(), kLimits);
   EXPECT_EQ(made(maker, completion(std::string(99, 'x'))).tokens[0].size(), 99U);
   const llm::Failure failure = refused(maker, completion(std::string(100, 'x')));
   EXPECT_EQ(failure.status, 400);
@@ -137,8 +151,7 @@ TEST(PromptMaker, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
   scored.output_tokens_max = 0;
   EXPECT_EQ(made(maker, scored).tokens[0].size(), 100U) << "what only reads needs no more";
 
-  const PromptMaker small(vocabulary, chat_ml(),
-                          {.row_tokens_max = 100, .row_tokens_trained = 4096});
+  const Maker small(vocabulary, chat_ml(), {.row_tokens_max = 100, .row_tokens_trained = 4096});
   EXPECT_EQ(
       refused(small, completion(std::string(100, 'x'))).message,
       failure.message + ", or start with a larger --ctx: the model was trained for 4096 tokens");
@@ -146,7 +159,7 @@ TEST(PromptMaker, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
 
 TEST(PromptMaker, AnEmptyPromptIsRefused) {
   const ByteVocabulary vocabulary;
-  const PromptMaker maker(vocabulary, chat_ml(), kLimits);
+  const Maker maker(vocabulary, chat_ml(), kLimits);
   EXPECT_EQ(refused(maker, completion("")).code, "empty_prompt");
 }
 
@@ -174,7 +187,7 @@ class MeasuredVocabulary final : public Vocabulary {
 
 TEST(PromptMaker, APromptThatCannotFitByItsBytesIsNotTokenised) {
   const MeasuredVocabulary vocabulary;
-  const PromptMaker maker(vocabulary, chat_ml(), kLimits);
+  const Maker maker(vocabulary, chat_ml(), kLimits);
   std::string fits;
   for (int i = 0; i < 99; ++i)
     fits += "<|im_start|>";
@@ -190,7 +203,7 @@ TEST(PromptMaker, APromptThatCannotFitByItsBytesIsNotTokenised) {
 
 TEST(PromptMaker, AModelWithoutATemplateAnswersCompletions) {
   const ByteVocabulary vocabulary;
-  const PromptMaker maker(vocabulary, Error{ErrorKind::kUnavailable, "it has none"}, kLimits);
+  const Maker maker(vocabulary, Error{ErrorKind::kUnavailable, "it has none"}, kLimits);
   const llm::Failure failure = refused(maker, chat_of("hi"));
   EXPECT_EQ(failure.failure_class, llm::FailureClass::kRequest) << "others go on";
   EXPECT_EQ(failure.message, "it has none");
@@ -199,18 +212,17 @@ TEST(PromptMaker, AModelWithoutATemplateAnswersCompletions) {
 
 TEST(PromptMaker, WhatATemplateRefusesIsTheRowsFailure) {
   const ByteVocabulary vocabulary;
-  const PromptMaker refuses(
+  const Maker refuses(
       vocabulary, chat::ChatTemplate::make("{{ raise_exception('no system role') }}", {}), kLimits);
   EXPECT_EQ(refused(refuses, chat_of("hi")).code, "chat_template_refused");
   EXPECT_EQ(refused(refuses, chat_of("hi")).message,
             "the model's chat template refuses these messages: no system role");
   EXPECT_EQ(refused(refuses, chat_of("hi")).failure_class, llm::FailureClass::kRequest);
 
-  const PromptMaker breaks(vocabulary, chat::ChatTemplate::make("{{ nothing.at.all }}", {}),
-                           kLimits);
+  const Maker breaks(vocabulary, chat::ChatTemplate::make("{{ nothing.at.all }}", {}), kLimits);
   EXPECT_EQ(refused(breaks, chat_of("hi")).code, "chat_template_failed");
 
-  const PromptMaker plain(vocabulary, chat_ml(), kLimits);
+  const Maker plain(vocabulary, chat_ml(), kLimits);
   llm::Request thinking = chat_of("hi");
   thinking.chat.template_arguments["enable_thinking"] = true;
   EXPECT_EQ(refused(plain, thinking).code, "unsupported_by_model");

@@ -275,5 +275,61 @@ TEST_F(ScoredRequestsTest, ThePromptsOfOneRequestShareTheirScores) {
   EXPECT_EQ(answer.choices[1], ask(continuations({"Rome"}))) << "as it is alone";
 }
 
+// As an evaluation that knows what its continuations have in common.
+TEST_F(ScoredRequestsTest, ContinuationsOfAnUnscoredPrefixComputeItOnce) {
+  std::string prefix;
+  while (prefix.size() < 200)
+    prefix += kContext;
+  llm::Request request{.endpoint = llm::Endpoint::kCompletions,
+                       .output_tokens_max = 0,
+                       .prompt_logprobs_top = 0,
+                       .score_from = static_cast<int32_t>(prefix.size())};
+  for (int i = 0; i < 32; ++i)
+    request.inputs.push_back({.text = prefix + "answer " + std::to_string(i)});
+  const llm::Answer answer = answer_to(request);
+  ASSERT_EQ(answer.choices.size(), 32U);
+  for (size_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(answer.choices[i].prompt_scores.size(),
+              request.inputs[i].text.size() - prefix.size());
+    EXPECT_TRUE(answer.choices[i].tokens.empty());
+  }
+  const auto own = answer.usage.prompt_tokens - static_cast<int32_t>(32 * prefix.size());
+  EXPECT_LE(answer.usage.prompt_tokens - answer.usage.cached_tokens,
+            static_cast<int32_t>(prefix.size()) + own + 32);
+
+  // The scores are those of the whole prompt.
+  llm::Request whole = request;
+  whole.score_from = 0;
+  const llm::Answer all = answer_to(whole);
+  for (size_t i = 0; i < 32; ++i) {
+    const std::vector<llm::ScoredToken>& scores = all.choices[i].prompt_scores;
+    ASSERT_EQ(scores.size(), request.inputs[i].text.size());
+    EXPECT_TRUE(std::equal(scores.begin() + static_cast<std::ptrdiff_t>(prefix.size()),
+                           scores.end(), answer.choices[i].prompt_scores.begin()));
+  }
+}
+
+TEST_F(ScoredRequestsTest, ThePromptsScoresStandApartFromTheAnswers) {
+  llm::Request request{.chat = passage({}).chat,
+                       .sampling = {.temperature = 0},
+                       .output_tokens_max = 3,
+                       .logprobs_top = 1,
+                       .prompt_logprobs_top = 2};
+  const llm::Answer answer = answer_to(request);
+  const llm::Choice& choice = answer.choices.at(0);
+  EXPECT_EQ(std::ssize(choice.prompt_scores), answer.usage.prompt_tokens);
+  EXPECT_FALSE(choice.prompt_scores.at(0).has_logprob);
+  for (size_t i = 1; i < choice.prompt_scores.size(); ++i) {
+    const llm::ScoredToken& scored = choice.prompt_scores[i];
+    ASSERT_EQ(scored.top.size(), 2U);
+    EXPECT_GE(scored.rank, 1);
+    if (scored.rank == 1) EXPECT_EQ(scored.chosen.logprob, scored.top[0].logprob);
+    if (scored.rank > 1) EXPECT_LT(scored.chosen.logprob, scored.top[0].logprob);
+  }
+  ASSERT_EQ(choice.tokens.size(), 3U);
+  for (const llm::ScoredToken& scored : choice.tokens)
+    EXPECT_EQ(scored.top.size(), 1U);
+}
+
 }  // namespace
 }  // namespace windrow::engine

@@ -89,6 +89,7 @@ void StepLoop::add(EngineRequest request) {
          "a row of up to {} tokens came in, the model takes {}", prompt_tokens + output_tokens_max,
          runner_.limits().row_tokens_max);
   ENSURE(!request.score_prompt || request.logprobs_top, "scores were not asked for");
+  ENSURE(!request.prompt_logprobs_top || !request.listener, "scores apart are not streamed");
   if (request.unwanted.stop_requested() || request.withdrawn.stop_requested()) {
     request.done(cancelled());
     return;
@@ -107,8 +108,12 @@ void StepLoop::add(EngineRequest request) {
   }
   // The last token of a row that has ended is scored by those before it and need not be computed.
   const auto known = static_cast<int32_t>(row.answer.tokens().size()) - (ending ? 1 : 0);
-  const Position scores_from = asked.score_prompt ? 0 : prompt_tokens - 1;
-  if (ending && (!asked.logprobs_top || known <= scores_from)) {
+  const std::optional<int32_t> scores_top = asked.scores_top();
+  // The logits of a token score the one after it.
+  const Position scores_from = asked.scores_prompt()
+                                   ? std::clamp(asked.score_from - 1, 0, prompt_tokens - 1)
+                                   : prompt_tokens - 1;
+  if (ending && (!scores_top || known <= scores_from)) {
     row.started_at = clock_.now();
     finish(id, *ending);
     return;
@@ -118,10 +123,18 @@ void StepLoop::add(EngineRequest request) {
                   .tokens = &row.answer.tokens(),
                   .prompt_tokens = known,
                   .output_tokens_max = std::max(1, prompt_tokens + output_tokens_max - known),
-                  .outputs_from = asked.logprobs_top ? scores_from : known - 1,
-                  .scores_top = asked.score_prompt ? asked.logprobs_top : std::nullopt,
+                  .outputs_from = scores_top ? scores_from : known - 1,
+                  .scores_top = asked.scores_prompt() ? scores_top : std::nullopt,
                   .keep = asked.keep,
                   .priority = asked.priority});
+}
+
+void StepLoop::change(HoldChange change) {
+  if (change.tokens.empty()) {
+    scheduler_.release_hold(change.hold);
+  } else {
+    scheduler_.hold(change.hold, std::move(change.tokens));
+  }
 }
 
 // --- one step -----------------------------------------------------------------------------------
@@ -177,6 +190,7 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   ++totals_.steps;
   scheduler_.step_ran(step);
   llm::StepReport report{.duration = duration};
+  std::vector<llm::RowTrace> traces;
   int32_t prefill_tokens = 0;
   int32_t decoding_rows = 0;
   int32_t clients_tokens_max = 0;  // of one row
@@ -189,7 +203,8 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
       ++decoding_rows;
     }
     keep_scores_again(slice);
-    rows_.at(slice.row).count(slice, totals_, report);
+    const llm::RowTrace trace = rows_.at(slice.row).count(slice, totals_, report);
+    if (options_.on_rows) traces.push_back(trace);
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
   batch_throttle_.step_took({.clients_wait = step.clients_wait,
@@ -209,12 +224,13 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   for (size_t i = 0; i < outputs.size() && streams_ > 0; ++i) {
     if (i == 0 || outputs[i].id != outputs[i - 1].id) emit(outputs[i].id);
   }
-  if (!options_.on_step) return;
+  if (!options_.on_step && !options_.on_rows) return;
   report.sampling = clock_.now() - ran_at;
   const int64_t preemptions = scheduler_.counts().preemptions;
   report.preempted = static_cast<int32_t>(preemptions - preemptions_reported_);
   preemptions_reported_ = preemptions;
-  options_.on_step(report);
+  if (options_.on_step) options_.on_step(report);
+  if (options_.on_rows) options_.on_rows(report, traces);
 }
 
 std::vector<StepOutput> StepLoop::outputs_of(const ScheduledStep& step) const {
@@ -234,7 +250,7 @@ std::vector<StepOutput> StepLoop::outputs_of(const ScheduledStep& step) const {
 // What a preempted row computes again has no logits, because its scores were handed out before.
 void StepLoop::keep_scores_again(const Slice& slice) {
   const AnswerRow& answer = rows_.at(slice.row).answer;
-  if (!answer.request().score_prompt) return;
+  if (!answer.request().scores_prompt()) return;
   const Position end = slice.first + slice.tokens_count - slice.outputs_count;
   for (Position position = slice.first; position < end; ++position) {
     std::optional<KeptScore> score = answer.kept_score(static_cast<size_t>(position) + 1);
@@ -301,9 +317,9 @@ void StepLoop::take_token(StepOutput& output) {
     end(id, llm::no_room_for_answer());
     return;
   }
-  if (row.answer.request().score_prompt) {
+  if (row.answer.request().scores_prompt()) {
     scheduler_.keep_score(id, output.position,
-                          kept_score(output.scored, *row.answer.request().logprobs_top));
+                          kept_score(output.scored, *row.answer.request().scores_top()));
   }
   if (has_scores) row.answer.add_score(std::move(output.scored));
   const auto tokens = static_cast<Position>(row.answer.tokens().size());
@@ -359,19 +375,24 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
                             row.cached_tokens));
 }
 
-void StepLoop::Row::count(const Slice& slice, Totals& totals, llm::StepReport& report) {
+llm::RowTrace StepLoop::Row::count(const Slice& slice, Totals& totals, llm::StepReport& report) {
   const int32_t prompt_tokens = answer.prompt_tokens();
   report.tokens += slice.tokens_count;
-  ++(slice.first < prompt_tokens ? report.rows_prefilling : report.rows_decoding);
+  const bool is_decoding = slice.first >= prompt_tokens;
+  ++(is_decoding ? report.rows_decoding : report.rows_prefilling);
+  llm::RowTrace trace{
+      .tag = answer.request().trace_tag, .tokens = slice.tokens_count, .is_decoding = is_decoding};
   if (!std::exchange(computed, true)) {
     // Its first slice begins behind the tokens that it shares.
     cached_tokens = prompt_tokens_counted = std::min(slice.first, prompt_tokens);
     totals.cached_tokens += cached_tokens;
     report.cached_tokens += cached_tokens;
+    trace.cached_tokens = cached_tokens;
   }
   const int32_t prefilled = std::min(slice.first + slice.tokens_count, prompt_tokens);
   totals.prompt_tokens += std::max(0, prefilled - prompt_tokens_counted);
   prompt_tokens_counted = std::max(prompt_tokens_counted, prefilled);
+  return trace;
 }
 
 // What a row without an answer has cost. Of the prompt that is what was computed or shared.
@@ -456,7 +477,8 @@ llm::BackendStats StepLoop::stats() const {
                            .rows_running = counts.rows_running,
                            .rows_waiting = counts.rows_waiting,
                            .cells_used = counts.cells_used,
-                           .cells_resting = counts.cells_cached,
+                           .cells_cached = counts.cells_cached,
+                           .cells_held = counts.cells_held,
                            .cells_max = runner_.limits().cells_max,
                            .device_bytes_used = memory.used_bytes,
                            .device_bytes_max = memory.max_bytes};

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "engine/generate/answer_row.h"
 #include "engine/generate/engine_request.h"
+#include "engine/generate/prefix_holds.h"
 #include "engine/generate/row_masks.h"
 #include "engine/generate/step_sampler.h"
 #include "engine/host/model_runner.h"
@@ -51,6 +52,7 @@ struct StepLoopOptions {
   queueing::ReserveOptions reserve;  // of slots and of the model's memory
   MaskFilling mask_filling;
   llm::StepObserver on_step;  // called after each step that ran; may be empty
+  llm::RowObserver on_rows;   // likewise, with the rows of the step
 };
 
 // Used by one thread at a time. Every Done and every listener is called from within a method.
@@ -67,6 +69,9 @@ class StepLoop {
 
   // Queues a row, which takes part from the next step on. It may end at once.
   void add(EngineRequest request);
+
+  // A prefix is held from now on, or no longer.
+  void change(HoldChange change);
 
   // Runs one step. False when there was nothing to run. `alone`: no other task waits for the device
   // (DeviceThread), so the step may be as long as its rows like.
@@ -104,7 +109,7 @@ class StepLoop {
         : answer(std::move(request), vocabulary) {}
 
     // A step has computed this slice of it: adds to `totals` and to the step's report.
-    void count(const Slice& slice, Totals& totals, llm::StepReport& report);
+    llm::RowTrace count(const Slice& slice, Totals& totals, llm::StepReport& report);
 
     llm::Usage usage_so_far() const;
 

@@ -395,13 +395,17 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (random.chance(0.7)) row.logprobs_top = static_cast<int32_t>(random.below(6));
       if (random.chance(0.4)) row.logprobs_top = std::nullopt;
       row.score_prompt = row.logprobs_top && random.chance(0.5);
+      if (random.chance(0.2)) row.prompt_logprobs_top = static_cast<int32_t>(random.below(4));
+      if (random.chance(0.3)) row.score_from = static_cast<int32_t>(random.below(12));
+      row.return_token_ids = random.chance(0.3);
+      if (random.chance(0.3)) row.stop_tokens = {static_cast<Token>(random.below(256))};
       if (row.score_prompt) scored.insert(name);
       if (row.score_prompt && random.chance(0.5)) row.output_tokens_max = 0;
       row.ignore_eos = random.chance(0.3);
       row.priority = static_cast<llm::Priority>(random.below(3));
       if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
       expected.emplace(name, scripted_answer(row, limits.vocabulary_size));
-      listens_ = random.chance(0.5);
+      listens_ = random.chance(0.5) && !row.prompt_logprobs_top;
       add(loop, name, std::move(row));
       for (int64_t steps = random.between(0, 6); steps > 0; --steps)
         loop.step();
@@ -418,6 +422,37 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
     if (HasFailure()) return;
   }
   EXPECT_GT(scored_and_shared, 500) << "too little was shared to test anything";
+}
+
+// --- reports ---
+
+TEST_F(StepLoopTest, AnObserverHearsWhoseTheRowsWere) {
+  ScriptedRunner runner(kLimits);
+  std::map<uint64_t, int32_t> tokens;
+  std::vector<llm::RowTrace> last;
+  StepLoop loop(
+      runner, vocabulary_, clock_,
+      {.on_rows = [&](const llm::StepReport& report, std::span<const llm::RowTrace> rows) {
+        int32_t sum = 0;
+        for (const llm::RowTrace& row : rows) {
+          tokens[row.tag] += row.tokens;
+          sum += row.tokens;
+        }
+        EXPECT_EQ(sum, report.tokens);
+        EXPECT_EQ(std::ssize(rows), report.rows_decoding + report.rows_prefilling);
+        last.assign(rows.begin(), rows.end());
+      }});
+  EngineRequest one = request({1, 2, 3}, 5);
+  one.trace_tag = 7;
+  one.ignore_eos = true;
+  EngineRequest other = request({4, 5}, 9);
+  other.trace_tag = 8;
+  other.ignore_eos = true;
+  add(loop, 1, std::move(one));
+  add(loop, 2, std::move(other));
+  run_all(loop);
+  EXPECT_EQ(tokens, (std::map<uint64_t, int32_t>{{7, 3 + 4}, {8, 2 + 8}}));
+  EXPECT_EQ(last, (std::vector<llm::RowTrace>{{.tag = 8, .tokens = 1, .is_decoding = true}}));
 }
 
 // --- memory ---

@@ -41,7 +41,8 @@ void StepSampler::sample_or_score(StepOutput& output, Sampler& sampler) {
                        {tokens.first(prompt_tokens), tokens.subspan(prompt_tokens)}, mask);
   }
   if (!output.token || !row.has_scores()) return;
-  const TokenScores scores = sampler.score(output.logits, *output.token, *request.logprobs_top);
+  const TokenScores scores = sampler.score(output.logits, *output.token, *request.scores_top());
+  output.scored.rank = scores.rank;
   output.scored.chosen = row.token_logprob(*output.token, scores.logprob);
   for (const TokenScore& one : scores.top)
     output.scored.top.push_back(row.token_logprob(one.token, one.logprob));

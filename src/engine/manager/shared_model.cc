@@ -12,7 +12,8 @@ llm::BackendStats counters_of(llm::BackendStats stats) {
   stats.rows_running = 0;
   stats.rows_waiting = 0;
   stats.cells_used = 0;
-  stats.cells_resting = 0;
+  stats.cells_cached = 0;
+  stats.cells_held = 0;
   stats.cells_max = 0;
   stats.device_bytes_used = 0;
   stats.device_bytes_max = 0;

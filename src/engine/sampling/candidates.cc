@@ -12,6 +12,16 @@ namespace {
 
 constexpr float kRangeInfinity = std::numeric_limits<float>::infinity();
 
+// How many logits are above `logit`.
+int32_t count_above(const LogitBlocks& blocks, float logit) {
+  std::ptrdiff_t count = 0;
+  for (size_t block = 0; block < blocks.count(); ++block) {
+    if (blocks.maxima()[block] > logit)
+      count += std::ranges::count_if(blocks.block(block), [&](float one) { return one > logit; });
+  }
+  return static_cast<int32_t>(count);
+}
+
 }  // namespace
 
 void find_at_least(const LogitBlocks& blocks, float limit, std::vector<Candidate>& found) {
@@ -145,8 +155,10 @@ TokenScores score_token(const LogitBlocks& blocks, Token token, int32_t top_coun
   for (size_t block = 0; block < blocks.count(); ++block)
     sum += blocks.weigh(block, {.max = blocks.max()}, weights);
   const double log_sum = std::log(sum) + blocks.max();
-  TokenScores scores{.logprob = static_cast<double>(blocks.logits()[static_cast<size_t>(token)]) -
-                                log_sum};
+  const float logit = blocks.logits()[static_cast<size_t>(token)];
+  TokenScores scores{.logprob = static_cast<double>(logit) - log_sum,
+                     .rank = 1 + count_above(blocks, logit),
+                     .top = {}};
   std::vector<Candidate> top;
   if (top_count > 0) find_most_likely(blocks, static_cast<size_t>(top_count), top);
   for (const Candidate& one : top)

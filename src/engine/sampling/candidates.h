@@ -85,6 +85,7 @@ struct TokenScore {
 
 struct TokenScores {
   double logprob = 0;           // of the given token
+  int32_t rank = 1;             // 1 + how many tokens are more likely than it
   std::vector<TokenScore> top;  // the most likely, in order
 };
 

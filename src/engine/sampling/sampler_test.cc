@@ -310,6 +310,9 @@ TEST(Sampler, ScoresAreThoseOfAFullSortAndKnowNothingOfTheSampling) {
               [](const Candidate& a, const Candidate& b) { return more_likely(a, b); });
     const TokenScores scores = Sampler().score(logits, token, top_count);
     const double logit = logits[static_cast<size_t>(token)];
+    EXPECT_EQ(scores.rank, 1 + std::ranges::count_if(logits, [&](float one) {
+                             return static_cast<double>(one) > logit;
+                           }));
     if (std::isfinite(logit)) {
       EXPECT_NEAR(scores.logprob, logit - std::log(sum), 1e-6);
     }

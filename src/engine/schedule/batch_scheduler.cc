@@ -214,6 +214,7 @@ SchedulerCounts BatchScheduler::counts() const {
                          .rows_running = static_cast<int32_t>(running_.size()),
                          .cells_used = memory_.cells(),
                          .cells_cached = memory_.cells_cached(),
+                         .cells_held = memory_.cells_held(),
                          .cells_end = memory_.cells_end(),
                          .preemptions = preemptions_,
                          .recomputed_tokens = recomputed_tokens_};

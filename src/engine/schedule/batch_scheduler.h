@@ -90,7 +90,8 @@ struct SchedulerCounts {
   int32_t rows_waiting = 0;
   int32_t rows_running = 0;
   int32_t cells_used = 0;
-  int32_t cells_cached = 0;  // held by cached prefixes only
+  int32_t cells_cached = 0;  // in cached prefixes only
+  int32_t cells_held = 0;    // of cached prefixes that are held (llm::PrefixHold)
   int32_t cells_end = 0;     // one past the highest cell in use: a step reads up to there
   int64_t preemptions = 0;
   int64_t recomputed_tokens = 0;
@@ -135,6 +136,10 @@ class BatchScheduler {
 
   // The row has ended, in whatever state it is.
   void remove(RowId row);
+
+  // Prefixes to keep (KvMemory::hold), in whatever state their cells are.
+  void hold(HoldId hold, std::vector<Token> tokens) { memory_.hold(hold, std::move(tokens)); }
+  void release_hold(HoldId hold) { memory_.release_hold(hold); }
 
   // Evicts all cached prefixes.
   void evict_cached() { memory_.evict_all(); }

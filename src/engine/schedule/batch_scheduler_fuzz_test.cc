@@ -84,9 +84,11 @@ KeptScore true_score(std::span<const Token> tokens, Token next, int32_t top) {
 // Whatever happens to rows, in whatever order, and whatever they share: every step keeps to what
 // libllama would otherwise end the process for, every row is computed without gaps on top of its
 // own tokens, every row that is scored gets each of its scores once and in order, whether they were
-// computed for it or for another, all rows end, and nothing is left.
+// computed for it or for another, all rows end, and nothing is left. In half of the runs prefixes
+// are held, computed or not, and let go at any time.
 TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
   int64_t scores_taken = 0;
+  int64_t cells_held = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -136,6 +138,31 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       if (!all_outputs) row.output_next = static_cast<int32_t>(row.tokens.size()) - 1;
       scheduler.extend(RowId(id), static_cast<int32_t>(count), all_outputs);
     };
+    Random hold_random(seed + 1'000'000);  // apart, so that the rows are those without holds
+    std::set<HoldId> holds;
+    uint64_t next_hold = 0;
+    const auto change_holds = [&] {
+      if (seed % 2 == 0 || !hold_random.chance(0.2)) return;
+      if (!holds.empty() && hold_random.chance(0.4)) {
+        scheduler.release_hold(*holds.begin());
+        holds.erase(holds.begin());
+        return;
+      }
+      std::vector<Token> tokens(1 + static_cast<size_t>(hold_random.below(60)),
+                                static_cast<Token>(hold_random.below(3)));
+      const std::vector<Token>* from = nullptr;
+      if (!ended.empty() && hold_random.chance(0.5)) {
+        from = &ended[static_cast<size_t>(hold_random.below(ended.size()))];
+      } else if (!rows.empty() && hold_random.chance(0.8)) {
+        from = &rows.begin()->second.tokens;
+      }
+      if (from != nullptr) {
+        const auto count = 1 + static_cast<ptrdiff_t>(hold_random.below(from->size()));
+        tokens.assign(from->begin(), from->begin() + count);
+      }
+      scheduler.hold(HoldId(next_hold), std::move(tokens));
+      holds.insert(HoldId(next_hold++));
+    };
     uint64_t next_row = 0;
     uint64_t oldest_seen = 0;
     bool has_failed = false;  // rows of a failed step run alone, without regard to priority
@@ -173,6 +200,7 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
                        .priority = of_one_priority ? llm::Priority::kNormal
                                                    : static_cast<llm::Priority>(random.below(3))});
       }
+      change_holds();
       const auto budget = static_cast<int32_t>(random.between(1, 80));
       BackgroundTokens background;
       if (random.chance(0.5)) {
@@ -201,6 +229,8 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       const bool held = std::ranges::any_of(rows, [](auto& one) { return one.second.held; });
       ASSERT_FALSE(step.slices.empty() && !rows.empty() && !held) << "rows are there, but no step";
       ASSERT_EQ(memory.cells(), scheduler.counts().cells_used);
+      ASSERT_LE(scheduler.counts().cells_held, scheduler.counts().cells_cached);
+      cells_held += scheduler.counts().cells_held;
       std::vector<uint64_t> named;
       for (const auto& [id, row] : rows) {
         const bool runs = std::ranges::any_of(
@@ -286,6 +316,11 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         oldest_seen = rows.begin()->first;
       }
     }
+    // Some are still held: that keeps nothing from being evicted.
+    while (holds.size() > 2) {
+      scheduler.release_hold(*holds.begin());
+      holds.erase(holds.begin());
+    }
     scheduler.evict_cached();
     for (const MemoryChange& change : scheduler.next(1).changes)
       memory.change(change);
@@ -294,6 +329,7 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     EXPECT_EQ(scheduler.counts().rows_running + scheduler.counts().rows_waiting, 0);
   }
   EXPECT_GT(scores_taken, 1000) << "too few scores were taken over to test anything";
+  EXPECT_GT(cells_held, 1000) << "too little was held to test anything";
 }
 
 }  // namespace

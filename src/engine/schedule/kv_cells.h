@@ -48,6 +48,7 @@ struct KeptAlternative {
 struct KeptScore {
   Token next = 0;
   float logprob = 0;
+  int32_t rank = 0;                  // llm::ScoredToken::rank
   int32_t top_asked = 0;             // alternatives requested; a small vocabulary may have fewer
   std::vector<KeptAlternative> top;  // the most likely first
 

@@ -26,32 +26,35 @@ constexpr int64_t kClearsPerRead = 2;
 constexpr int32_t kCompactGapMin = 1024;
 constexpr int32_t kCompactStepsMin = 64;
 
+// What is lost with a cached prefix, in the order of eviction.
+enum class Loss : uint8_t { kNone, kWanted, kHeld, kTooMuch };
+
 }  // namespace
 
-// --- WaitingPrompts -----------------------------------------------------------------------------
+// --- SortedPrompts -----------------------------------------------------------------------------
 
-bool WaitingPrompts::Before::operator()(const Prompt& a, const Prompt& b) const {
+bool SortedPrompts::Before::operator()(const Prompt& a, const Prompt& b) const {
   const auto common = static_cast<size_t>(common_prefix_size(a.tokens, b.tokens));
   if (common == a.tokens.size() || common == b.tokens.size()) {
     if (a.tokens.size() != b.tokens.size()) return a.tokens.size() < b.tokens.size();
-    return a.row.value() < b.row.value();
+    return a.name < b.name;
   }
   return a.tokens[common] < b.tokens[common];
 }
 
-void WaitingPrompts::add(RowId row, std::span<const Token> tokens) {
-  const bool is_new = prompts_.insert({.tokens = tokens, .row = row}).second;
-  ENSURE(is_new, "row {} waits twice", row.value());
+void SortedPrompts::add(uint64_t name, std::span<const Token> tokens) {
+  const bool is_new = prompts_.insert({.tokens = tokens, .name = name}).second;
+  ENSURE(is_new, "{} is there already", name);
 }
 
-void WaitingPrompts::remove(RowId row, std::span<const Token> tokens) {
-  const size_t removed = prompts_.erase({.tokens = tokens, .row = row});
-  ENSURE(removed == 1, "row {} does not wait with these tokens", row.value());
+void SortedPrompts::remove(uint64_t name, std::span<const Token> tokens) {
+  const size_t removed = prompts_.erase({.tokens = tokens, .name = name});
+  ENSURE(removed == 1, "{} is not there with these tokens", name);
 }
 
-int32_t WaitingPrompts::longest_common(std::span<const Token> tokens) const {
+int32_t SortedPrompts::longest_common(std::span<const Token> tokens) const {
   int32_t longest = 0;
-  const auto next = prompts_.lower_bound({.tokens = tokens, .row = RowId(0)});
+  const auto next = prompts_.lower_bound({.tokens = tokens, .name = 0});
   if (next != prompts_.end()) longest = common_prefix_size(tokens, next->tokens);
   if (next != prompts_.begin()) {
     longest = std::max(longest, common_prefix_size(tokens, std::prev(next)->tokens));
@@ -67,17 +70,43 @@ KvMemory::KvMemory(const KvMemoryLimits& limits)
       keep_(static_cast<size_t>(limits.sequences_max), false) {}
 
 void KvMemory::add_waiting(const ScheduledRow& row) {
-  prompts_.add(row.id, row.shareable());
-  if (row.wants_scores()) scored_prompts_.add(row.id, row.known());
+  prompts_.add(row.id.value(), row.shareable());
+  if (row.wants_scores()) scored_prompts_.add(row.id.value(), row.known());
 }
 
 void KvMemory::remove_waiting(const ScheduledRow& row) {
-  prompts_.remove(row.id, row.shareable());
-  if (row.wants_scores()) scored_prompts_.remove(row.id, row.known());
+  prompts_.remove(row.id.value(), row.shareable());
+  if (row.wants_scores()) scored_prompts_.remove(row.id.value(), row.known());
+}
+
+// --- holds ---
+
+void KvMemory::hold(HoldId hold, std::vector<Token> tokens) {
+  const auto [held, is_new] = holds_.try_emplace(hold, std::move(tokens));
+  ENSURE(is_new, "hold {} is there already", hold.value());
+  held_.add(hold.value(), held->second);
+}
+
+void KvMemory::release_hold(HoldId hold) {
+  const auto held = holds_.find(hold);
+  ENSURE(held != holds_.end(), "there is no hold {}", hold.value());
+  held_.remove(hold.value(), held->second);
+  holds_.erase(held);
+}
+
+int32_t KvMemory::cells_held() const {
+  if (held_.empty()) return 0;
+  std::vector<PrefixTree::Match> prefixes;
+  for (const SequenceId sequence : tree_.cached()) {
+    const int32_t size = held_.longest_common(tree_.tokens(sequence));
+    if (size >= kPrefixTokensMin) prefixes.push_back({.tokens = size, .from = sequence});
+  }
+  return tree_.cells_of(prefixes);
 }
 
 int32_t KvMemory::wanted_by_waiting(const ScheduledRow& row) const {
-  const int32_t common = prompts_.longest_common(row.known());
+  const int32_t common =
+      std::max(prompts_.longest_common(row.known()), held_.longest_common(row.known()));
   if (!row.scores_top) return common;
   return std::max(common, scored_prompts_.longest_common(row.known()) - 1);
 }
@@ -107,7 +136,8 @@ void KvMemory::release(SequenceId sequence) {
 
 void KvMemory::release_or_cache(SequenceId sequence, bool keep) {
   keep = keep && limits_.sharing != Sharing::kNothing;
-  const int32_t size = keep ? tree_.size(sequence) : wanted_size(sequence);
+  const int32_t size =
+      keep ? tree_.size(sequence) : std::max(wanted_size(sequence), held_size(sequence));
   if (size == 0) {
     tree_.release(sequence);
     return;
@@ -118,7 +148,9 @@ void KvMemory::release_or_cache(SequenceId sequence, bool keep) {
 }
 
 void KvMemory::snapshot_if_wanted(SequenceId sequence) {
-  if (wanted_size(sequence) != tree_.size(sequence) || !make_room_for_sequence(true)) return;
+  const int32_t size = tree_.size(sequence);
+  if (wanted_size(sequence) != size && held_size(sequence) != size) return;
+  if (!make_room_for_sequence(true)) return;
   keep_[static_cast<size_t>(tree_.snapshot(sequence)->value())] = false;
 }
 
@@ -138,11 +170,21 @@ int32_t KvMemory::wanted_prefix(SequenceId sequence) const {
   return std::max(wanted, scored_prompts_.longest_common(tree_.scored_text(sequence)) - 1);
 }
 
-// How much of a path is worth caching for waiting rows; nothing when other paths hold nearly as
-// much of it.
+// How much of a path is worth caching for waiting rows.
 int32_t KvMemory::wanted_size(SequenceId sequence) const {
   if (limits_.sharing == Sharing::kNothing) return 0;
-  const int32_t common = wanted_prefix(sequence);
+  return kept_size(sequence, wanted_prefix(sequence));
+}
+
+// How much of a path is worth caching because it is held.
+int32_t KvMemory::held_size(SequenceId sequence) const {
+  if (limits_.sharing == Sharing::kNothing || held_.empty()) return 0;
+  return kept_size(sequence, held_.longest_common(tree_.tokens(sequence)));
+}
+
+// How much of a path is kept if its first `common` tokens are of use: nothing when other paths have
+// nearly as much of it.
+int32_t KvMemory::kept_size(SequenceId sequence, int32_t common) const {
   if (limits_.sharing == Sharing::kExactEnd) {
     return common >= kPrefixTokensMin && common == tree_.size(sequence) ? common : 0;
   }
@@ -165,10 +207,24 @@ bool KvMemory::make_room_for_sequence(bool spare_wanted) {
 bool KvMemory::evict_one(bool spare_wanted) {
   const std::vector<SequenceId> cached = tree_.cached();
   if (cached.empty()) return false;
-  const auto unwanted =
-      std::ranges::find_if(cached, [&](SequenceId sequence) { return wanted_size(sequence) == 0; });
-  if (unwanted == cached.end() && spare_wanted) return false;
-  tree_.release(unwanted != cached.end() ? *unwanted : cached.front());
+  const auto loss_of = [&](SequenceId sequence) {
+    const bool is_wanted = wanted_size(sequence) > 0;
+    if (is_wanted && spare_wanted) return Loss::kTooMuch;
+    if (held_size(sequence) > 0) return Loss::kHeld;
+    return is_wanted ? Loss::kWanted : Loss::kNone;
+  };
+  // The least recently used comes first.
+  Loss least = Loss::kTooMuch;
+  std::optional<SequenceId> evicted;
+  for (const SequenceId sequence : cached) {
+    const Loss loss = loss_of(sequence);
+    if (loss >= least) continue;
+    least = loss;
+    evicted = sequence;
+    if (least == Loss::kNone) break;
+  }
+  if (!evicted) return false;
+  tree_.release(*evicted);
   return true;
 }
 
@@ -185,7 +241,8 @@ void KvMemory::evict_unwanted(size_t rows_running) {
       if (excess <= 0) continue;
       if (limits_.sharing == Sharing::kAnyRange) kept = tree_.size(sequence) - excess;
     }
-    kept = std::max(kept < kPrefixTokensMin ? 0 : kept, wanted_size(sequence));
+    kept =
+        std::max({kept < kPrefixTokensMin ? 0 : kept, wanted_size(sequence), held_size(sequence)});
     if (kept == 0) {
       tree_.release(sequence);
     } else {

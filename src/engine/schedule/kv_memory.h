@@ -6,13 +6,15 @@
 // have in common with it stays, because cells that no row needs make every step slower. Or its row
 // asked for it (`keep`, such as the turns of a chat): then it stays within a share of what the
 // running rows need, least recently used out first; while no row runs it costs nothing and all of
-// it stays. Whatever is cached is evicted before a row is preempted.
+// it stays. Or it is held (llm::PrefixHold): then as much of it as is computed stays, and is
+// evicted last. Whatever is cached is evicted before a row is preempted.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/host/model_runner.h"
@@ -27,23 +29,23 @@ namespace windrow::engine {
 // chat begins with are that long.
 constexpr int32_t kPrefixTokensMin = 16;
 
-// The prompts of waiting rows, sorted: the longest prefix in common with any of them is that with
-// one of two neighbours.
-class WaitingPrompts {
+// Texts by name, sorted: the longest prefix in common with any of them is that with one of two
+// neighbours. The prompts of waiting rows, and the prefixes that are held.
+class SortedPrompts {
  public:
-  // `tokens` must stay where they are until the row is removed, with the same tokens.
-  void add(RowId row, std::span<const Token> tokens);
-  void remove(RowId row, std::span<const Token> tokens);
+  // `tokens` must stay where they are until the text is removed, with the same tokens.
+  void add(uint64_t name, std::span<const Token> tokens);
+  void remove(uint64_t name, std::span<const Token> tokens);
 
   bool empty() const { return prompts_.empty(); }
 
-  // The size of the longest prefix of `tokens` that a waiting prompt begins with.
+  // The size of the longest prefix of `tokens` that one of the texts begins with.
   int32_t longest_common(std::span<const Token> tokens) const;
 
  private:
   struct Prompt {
     std::span<const Token> tokens;
-    RowId row;
+    uint64_t name;
   };
   struct Before {
     bool operator()(const Prompt& a, const Prompt& b) const;
@@ -74,6 +76,15 @@ class KvMemory {
   // How many of the row's first tokens a waiting row could share with it.
   int32_t wanted_by_waiting(const ScheduledRow& row) const;
 
+  // --- held prefixes ---
+
+  // `tokens` is worth keeping, as far as it is computed, until the hold is released.
+  void hold(HoldId hold, std::vector<Token> tokens);
+  void release_hold(HoldId hold);
+
+  // Cells of the cached prefixes that are held.
+  int32_t cells_held() const;
+
   // The longest computed prefix that the row could share.
   PrefixTree::Match match(const ScheduledRow& row) const;
 
@@ -92,10 +103,11 @@ class KvMemory {
   void release(SequenceId sequence);
 
   // The row of this sequence has ended. All of it stays cached (`keep`), or what waiting rows want
-  // of it, or nothing.
+  // of it or is held, or nothing.
   void release_or_cache(SequenceId sequence, bool keep);
 
-  // Caches a copy of the sequence, if all of it is wanted by a waiting row and an id is free.
+  // Caches a copy of the sequence, if all of it is wanted by a waiting row or held, and an id is
+  // free.
   void snapshot_if_wanted(SequenceId sequence);
 
   // Keeps the score of what follows the token at `position`, until its cell is freed.
@@ -113,7 +125,8 @@ class KvMemory {
   // no prefix that a waiting row wants.
   bool make_room_for_sequence(bool spare_wanted);
 
-  // Evicts the least recently used prefix, one that no waiting row wants if there is one.
+  // Evicts the least recently used prefix: of those that no waiting row wants and nobody holds,
+  // else of those that are not held, else of all.
   bool evict_one(bool spare_wanted = false);
 
   // Evicts what is no longer wanted, while so many rows run.
@@ -139,12 +152,16 @@ class KvMemory {
  private:
   int32_t wanted_prefix(SequenceId sequence) const;
   int32_t wanted_size(SequenceId sequence) const;
+  int32_t held_size(SequenceId sequence) const;
+  int32_t kept_size(SequenceId sequence, int32_t common) const;
 
   const KvMemoryLimits limits_;
   PrefixTree tree_;
-  WaitingPrompts prompts_;         // of rows that have not begun: what they may share unscored
-  WaitingPrompts scored_prompts_;  // of those that take scores: all they know
-  std::vector<bool> keep_;         // by sequence id: cached because its row asked for it
+  SortedPrompts prompts_;         // of rows that have not begun: what they may share unscored
+  SortedPrompts scored_prompts_;  // of those that take scores: all they know
+  std::unordered_map<HoldId, std::vector<Token>> holds_;
+  SortedPrompts held_;      // the tokens of holds_
+  std::vector<bool> keep_;  // by sequence id: cached because its row asked for it
   int32_t steps_since_compaction_ = 0;
 };
 

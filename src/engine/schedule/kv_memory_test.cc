@@ -12,30 +12,30 @@ namespace {
 
 using Tokens = std::vector<Token>;
 
-TEST(WaitingPrompts, SayHowMuchOfSomeTokensIsWanted) {
-  WaitingPrompts prompts;
+TEST(SortedPrompts, SayHowMuchOfSomeTokensIsWanted) {
+  SortedPrompts prompts;
   EXPECT_EQ(prompts.longest_common(Tokens{1, 2, 3}), 0);
   const Tokens a{1, 2, 3, 4};
   const Tokens b{1, 2, 9};
-  prompts.add(RowId(1), a);
-  prompts.add(RowId(2), b);
+  prompts.add(1, a);
+  prompts.add(2, b);
   EXPECT_EQ(prompts.longest_common(Tokens{1, 2, 3, 7, 7}), 3);
   EXPECT_EQ(prompts.longest_common(Tokens{1, 2, 9, 9}), 3);
   EXPECT_EQ(prompts.longest_common(Tokens{1, 7}), 1);
   EXPECT_EQ(prompts.longest_common(Tokens{2}), 0);
   EXPECT_EQ(prompts.longest_common(Tokens{}), 0);
-  prompts.remove(RowId(1), a);
+  prompts.remove(1, a);
   EXPECT_EQ(prompts.longest_common(Tokens{1, 2, 3, 7, 7}), 2);
 }
 
-TEST(WaitingPrompts, TheSameTokensMayWaitTwice) {
-  WaitingPrompts prompts;
+TEST(SortedPrompts, TheSameTokensMayWaitTwice) {
+  SortedPrompts prompts;
   const Tokens a{5, 6};
-  prompts.add(RowId(1), a);
-  prompts.add(RowId(2), a);
-  prompts.remove(RowId(1), a);
+  prompts.add(1, a);
+  prompts.add(2, a);
+  prompts.remove(1, a);
   EXPECT_EQ(prompts.longest_common(Tokens{5, 6, 7}), 2);
-  prompts.remove(RowId(2), a);
+  prompts.remove(2, a);
   EXPECT_EQ(prompts.longest_common(Tokens{5, 6, 7}), 0);
 }
 
@@ -52,7 +52,7 @@ TEST(CommonPrefix, IsFoundWhereverItEnds) {
   EXPECT_EQ(common_prefix_size(a, a), 300);
 }
 
-TEST(WaitingPrompts, AgreeWithLookingAtEachOfThem) {
+TEST(SortedPrompts, AgreeWithLookingAtEachOfThem) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -62,15 +62,15 @@ TEST(WaitingPrompts, AgreeWithLookingAtEachOfThem) {
         token = static_cast<Token>(random.below(3));
       return tokens;
     };
-    WaitingPrompts prompts;
+    SortedPrompts prompts;
     std::map<uint64_t, Tokens> all;
     for (uint64_t row = 0; row < 200; ++row) {
       if (!all.empty() && random.chance(0.4)) {
         const auto found = all.begin();
-        prompts.remove(RowId(found->first), found->second);
+        prompts.remove(found->first, found->second);
         all.erase(found);
       } else {
-        prompts.add(RowId(row), all.emplace(row, some_tokens()).first->second);
+        prompts.add(row, all.emplace(row, some_tokens()).first->second);
       }
       const Tokens asked = some_tokens();
       int32_t longest = 0;
@@ -96,6 +96,13 @@ class KvMemoryTest : public ::testing::Test {
     row.tokens = row.prompt_tokens = size;
     row.outputs_from = size - 1;
     return row;
+  }
+
+  static Tokens tokens_of(Token first, int32_t size) {
+    Tokens tokens;
+    for (int32_t i = 0; i < size; ++i)
+      tokens.push_back(first + i);
+    return tokens;
   }
 
   SequenceId computed(Token first, int32_t size) {
@@ -146,6 +153,46 @@ TEST_F(KvMemoryTest, TheLeastRecentlyUsedPrefixIsEvictedButNoneThatIsWanted) {
   EXPECT_TRUE(memory_.evict_one());
   EXPECT_FALSE(memory_.evict_one());
   EXPECT_FALSE(memory_.make_room(101));
+}
+
+TEST_F(KvMemoryTest, AHeldPrefixStaysAndIsEvictedLast) {
+  memory_.hold(HoldId(1), tokens_of(1000, 25));
+  memory_.release_or_cache(computed(1000, 30), false);
+  EXPECT_EQ(memory_.cells_cached(), 25) << "what is held of the row that ended";
+  EXPECT_EQ(memory_.cells_held(), 25);
+  const ScheduledRow& waiting = add(50, 2000, 21);
+  memory_.add_waiting(waiting);
+  memory_.release_or_cache(computed(2000, 30), false);
+  memory_.release_or_cache(computed(3000, 30), true);
+  memory_.evict_unwanted(8);
+  EXPECT_EQ(memory_.match(add(51, 1000, 40)).tokens, 25);
+
+  EXPECT_TRUE(memory_.evict_one());
+  EXPECT_EQ(memory_.match(add(52, 3000, 30)).tokens, 0) << "neither wanted nor held";
+  EXPECT_TRUE(memory_.evict_one());
+  EXPECT_EQ(memory_.match(waiting).tokens, 0) << "wanted, not held";
+  EXPECT_EQ(memory_.cells_held(), 25);
+  EXPECT_TRUE(memory_.make_room(100)) << "a held prefix does go";
+  EXPECT_EQ(memory_.cells_held(), 0);
+  memory_.release_hold(HoldId(1));
+  memory_.remove_waiting(waiting);
+}
+
+TEST_F(KvMemoryTest, WhatSeveralHoldIsThereOnce) {
+  memory_.hold(HoldId(1), tokens_of(1000, 40));
+  memory_.hold(HoldId(2), tokens_of(1000, 60));
+  memory_.hold(HoldId(3), tokens_of(1000, 60));
+  memory_.release_or_cache(computed(1000, 50), false);
+  EXPECT_EQ(memory_.cells_held(), 50) << "as far as it is computed";
+  memory_.release_hold(HoldId(2));
+  memory_.evict_unwanted(1);
+  EXPECT_EQ(memory_.cells_held(), 50);
+  memory_.release_hold(HoldId(3));
+  memory_.evict_unwanted(1);
+  EXPECT_EQ(memory_.cells_held(), 40);
+  memory_.release_hold(HoldId(1));
+  memory_.evict_unwanted(1);
+  EXPECT_EQ(memory_.cells(), 0);
 }
 
 }  // namespace

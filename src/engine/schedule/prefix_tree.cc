@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "base/ensure.h"
@@ -175,6 +176,22 @@ int32_t PrefixTree::shared_size(SequenceId sequence) const {
     size -= node->size();
   }
   return size;
+}
+
+int32_t PrefixTree::cells_of(std::span<const Match> prefixes) const {
+  std::unordered_map<const Node*, int32_t> counted;  // the most that a prefix has of each node
+  for (const Match& prefix : prefixes) {
+    int32_t left = prefix.tokens;
+    for (const Node* node : nodes_of(prefix.from)) {
+      int32_t& most = counted[node];
+      most = std::max(most, std::min(left, node->size()));
+      left -= std::min(left, node->size());
+    }
+  }
+  int32_t cells = 0;
+  for (const auto& [node, count] : counted)
+    cells += count;
+  return cells;
 }
 
 std::vector<SequenceId> PrefixTree::cached() const {

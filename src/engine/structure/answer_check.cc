@@ -218,8 +218,9 @@ CallFault CallCheck::fault(std::span<const llm::ToolCall> calls) const {
 llm::Outcome judged_calls(const CallCheck& check, llm::Answer answer, bool has_to_call) {
   for (size_t i = 0; i < answer.choices.size(); ++i) {
     const llm::Choice& choice = answer.choices[i];
-    const bool said_nothing_else =
-        has_to_call && choice.finish_reason == llm::FinishReason::kStop && !choice.stopped_by;
+    const bool said_nothing_else = has_to_call &&
+                                   choice.finish_reason == llm::FinishReason::kStop &&
+                                   !choice.stopped_by && !choice.stopped_by_token;
     const bool by_itself =
         choice.finish_reason == llm::FinishReason::kToolCalls || said_nothing_else;
     if (!by_itself) continue;

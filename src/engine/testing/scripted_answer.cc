@@ -46,6 +46,9 @@ llm::ScoredToken scored(const std::vector<float>& logits, Token token, int32_t t
     const Token one = order[static_cast<size_t>(i)];
     result.top.push_back(token_logprob(one, logprobs[static_cast<size_t>(one)]));
   }
+  const float logit = logits[static_cast<size_t>(token)];
+  result.rank = 1 + static_cast<int32_t>(
+                        std::ranges::count_if(logits, [&](float other) { return other > logit; }));
   return result;
 }
 
@@ -56,8 +59,23 @@ bool same_token(const llm::TokenLogprob& a, const llm::TokenLogprob& b) {
 }
 
 bool same_scored(const llm::ScoredToken& a, const llm::ScoredToken& b) {
-  return a.has_logprob == b.has_logprob && same_token(a.chosen, b.chosen) &&
+  return a.has_logprob == b.has_logprob && a.rank == b.rank && same_token(a.chosen, b.chosen) &&
          std::equal(a.top.begin(), a.top.end(), b.top.begin(), b.top.end(), same_token);
+}
+
+void compare_scores(const std::vector<llm::ScoredToken>& a, const std::vector<llm::ScoredToken>& b,
+                    std::string& why) {
+  if (a.size() != b.size()) {
+    why = fmt::format("{} and {} tokens listed", a.size(), b.size());
+    return;
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (same_scored(a[i], b[i])) continue;
+    why =
+        fmt::format("token {}: {} at {} and {} at {}, or what is beside them", i, a[i].chosen.token,
+                    a[i].chosen.logprob, b[i].chosen.token, b[i].chosen.logprob);
+    return;
+  }
 }
 
 }  // namespace
@@ -71,11 +89,18 @@ llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_siz
     return scripted_logits(std::span(tokens).first(count), vocabulary_size);
   };
   const int32_t top = request.logprobs_top.value_or(0);
-  if (request.score_prompt) {
-    choice.tokens.push_back({.chosen = token_logprob(tokens[0], 0), .has_logprob = false});
-    for (size_t i = 1; i < prompt_tokens; ++i)
-      choice.tokens.push_back(scored(logits_after(i), tokens[i], top));
-  }
+  const auto prompt_scores = [&](int32_t top_count) {
+    std::vector<llm::ScoredToken> scores;
+    for (auto i = static_cast<size_t>(request.score_from); i < prompt_tokens; ++i) {
+      scores.push_back(
+          i == 0 ? llm::ScoredToken{.chosen = token_logprob(tokens[0], 0), .has_logprob = false}
+                 : scored(logits_after(i), tokens[i], top_count));
+    }
+    return scores;
+  };
+  if (request.score_prompt) choice.tokens = prompt_scores(top);
+  if (request.prompt_logprobs_top)
+    choice.prompt_scores = prompt_scores(*request.prompt_logprobs_top);
   std::string text;
   for (int32_t index = 0; index < request.output_tokens_max; ++index) {
     const std::vector<float> logits = logits_after(tokens.size());
@@ -86,8 +111,14 @@ llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_siz
                             .value();
     tokens.push_back(token);
     if (request.logprobs_top) choice.tokens.push_back(scored(logits, token, top));
+    if (request.return_token_ids) choice.token_ids.push_back(token);
     if (vocabulary.ends_answer(token) && !request.ignore_eos) {
       choice.finish_reason = llm::FinishReason::kStop;
+      break;
+    }
+    if (std::ranges::find(request.stop_tokens, token) != request.stop_tokens.end()) {
+      choice.finish_reason = llm::FinishReason::kStop;
+      choice.stopped_by_token = token;
       break;
     }
     if (std::ranges::find(request.shown_tokens, token) != request.shown_tokens.end()) {
@@ -115,17 +146,10 @@ bool same_choice(const llm::Choice& a, const llm::Choice& b, std::string& why) {
   if (a.text != b.text) why = fmt::format("texts of {} and {} bytes", a.text.size(), b.text.size());
   if (a.finish_reason != b.finish_reason)
     why = fmt::format("{} and {}", to_string(a.finish_reason), to_string(b.finish_reason));
-  if (a.tokens.size() != b.tokens.size()) {
-    why = fmt::format("{} and {} tokens listed", a.tokens.size(), b.tokens.size());
-    return false;
-  }
-  for (size_t i = 0; i < a.tokens.size(); ++i) {
-    if (same_scored(a.tokens[i], b.tokens[i])) continue;
-    why = fmt::format("token {}: {} at {} and {} at {}, or what is beside them", i,
-                      a.tokens[i].chosen.token, a.tokens[i].chosen.logprob,
-                      b.tokens[i].chosen.token, b.tokens[i].chosen.logprob);
-    break;
-  }
+  if (a.token_ids != b.token_ids) why = "other token ids";
+  if (a.stopped_by_token != b.stopped_by_token) why = "stopped by another token";
+  compare_scores(a.tokens, b.tokens, why);
+  compare_scores(a.prompt_scores, b.prompt_scores, why);
   return why.empty();
 }
 

@@ -1,0 +1,14 @@
+#include "llm/tokenizer.h"
+
+#include "base/utf8.h"
+
+namespace windrow::llm {
+
+std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens) {
+  std::string bytes;
+  for (const int32_t token : tokens)
+    tokenizer.append_piece(token, bytes);
+  return utf8_repair(bytes);
+}
+
+}  // namespace windrow::llm

@@ -1,0 +1,69 @@
+// Tokenizer: a model's texts as tokens and back, and its chats as prompts, without its weights.
+// Implemented by engine/generate/model_tokenizer.h.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "llm/answer.h"
+#include "llm/request.h"
+
+namespace windrow::llm {
+
+// A chat as a model sees it.
+struct RenderedChat {
+  std::string text;
+  std::vector<int32_t> tokens;  // with what the model wants at the beginning of a context
+};
+
+// An answer that was sampled, to which messages are appended.
+struct SampledAnswer {
+  boost::json::object message;  // as it was read: role, content, tool_calls
+  std::vector<int32_t> tokens;  // with the end token, if there was one; not empty
+  bool has_system = false;      // a message of the system is before it
+};
+
+// The tokens that appended messages add behind an answer.
+struct AppendedTokens {
+  std::vector<int32_t> tokens;
+  bool drops_last = false;  // the answer's last token, its end, does not belong before them
+};
+
+// Const and thread-safe. Nothing blocks; long texts take time.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual int32_t vocabulary_size() const = 0;
+
+  // The longest context that the model was trained for.
+  virtual int32_t context_tokens_max() const = 0;
+
+  // `control`: control tokens that the text names are those tokens, else they are text. `begin`:
+  // with the token that the model wants at the beginning of a context, unless it is there.
+  virtual std::vector<int32_t> encode(std::string_view text, bool control, bool begin) const = 0;
+
+  // Appends the bytes of a token of the vocabulary; a control token has those of its name. A
+  // character may span several tokens.
+  virtual void append_piece(int32_t token, std::string& bytes) const = 0;
+
+  // The prompt of a chat, as the model's engine would make it; or what the model's template has
+  // against it. `asks_for_answer`: up to where the model begins to answer.
+  virtual std::variant<RenderedChat, Failure> render(const Chat& chat,
+                                                     bool asks_for_answer) const = 0;
+
+  // What `appended.messages` add behind `answer` (chat/increment.h), up to where the model begins
+  // to answer. Its tools and template arguments are those of the whole conversation.
+  virtual std::variant<AppendedTokens, Failure> append(const SampledAnswer& answer,
+                                                       const Chat& appended) const = 0;
+};
+
+// The text of tokens, each of the vocabulary; bytes that are no character become U+FFFD.
+std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens);
+
+}  // namespace windrow::llm
