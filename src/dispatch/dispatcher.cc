@@ -380,6 +380,10 @@ void Dispatcher::put_in_cache(const OpenCall& call, const std::vector<llm::Outco
 
 // --- readings -----------------------------------------------------------------------------------
 
+std::unique_ptr<llm::PrefixHold> Dispatcher::hold(std::vector<int32_t> tokens) const {
+  return upstreams_.front().backend->hold(std::move(tokens));
+}
+
 std::variant<int64_t, llm::Failure> Dispatcher::count_prompt(const llm::Request& request) const {
   return upstreams_.front().backend->count_prompt(request);
 }

@@ -118,6 +118,9 @@ class Dispatcher final : public Submitter {
   // llm::Backend::count_prompt of the first upstream, at once: nothing is sent and nothing waits.
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) const;
 
+  // llm::Backend::hold of the first upstream.
+  std::unique_ptr<llm::PrefixHold> hold(std::vector<int32_t> tokens) const;
+
   // Whether it is queued here, for the first time or again. False for one that has ended.
   bool is_waiting(ItemId item) const;
 

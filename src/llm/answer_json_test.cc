@@ -91,9 +91,9 @@ TEST(AnswerJson, ThePromptsLogProbabilitiesAreNamedByTheirIds) {
        .rank = 2},
       {.chosen = {.token = 7, .bytes = "\xF0", .logprob = -9}, .top = {}, .rank = 40}};
   const json::value expected = json::parse(R"([null,
-      {"6":{"logprob":-2,"rank":2,"decoded_token":"b"},
+      {"6":{"logprob":-2.0,"rank":2,"decoded_token":"b"},
        "9":{"logprob":-0.5,"rank":1,"decoded_token":"c"}},
-      {"7":{"logprob":-9,"rank":40,"decoded_token":"\\xf0"}}])");
+      {"7":{"logprob":-9.0,"rank":40,"decoded_token":"\\xf0"}}])");
   const Answer answer{.choices = {{.prompt_scores = scores}}};
   EXPECT_EQ(body_of(Endpoint::kChatCompletions, answer).at("prompt_logprobs"), expected);
   EXPECT_EQ(body_of(Endpoint::kCompletions, answer).at("choices").at(0).at("prompt_logprobs"),

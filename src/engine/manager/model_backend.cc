@@ -180,6 +180,15 @@ std::vector<llm::Backend*> ModelBackend::open_backends() const {
   return open;
 }
 
+std::unique_ptr<llm::PrefixHold> ModelBackend::hold(std::vector<Token> tokens) {
+  GenerationBackend* open = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    open = generation_.get();
+  }
+  return open != nullptr ? open->hold(std::move(tokens)) : nullptr;
+}
+
 int32_t ModelBackend::in_flight_target() const {
   int32_t target = 1;
   for (const llm::Backend* backend : open_backends())

@@ -64,6 +64,9 @@ class ModelBackend final : public llm::Backend {
   std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override;
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
 
+  // Null while nothing is open that generates.
+  std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens) override;
+
   // Opens what the request needs, which takes as long as it takes, on the caller's thread or aside.
   // When that fails the request ends with kBackend. A request for what is open already does not
   // wait.
