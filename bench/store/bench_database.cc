@@ -10,9 +10,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -175,11 +177,12 @@ Quantiles reads(const Shape& shape, bool writer) {
   std::jthread beside;
   if (writer) {
     beside = std::jthread([&](const std::stop_token& stop) {
-      auto due = Ticks::now();
-      while (!stop.stop_requested()) {
+      std::mutex mutex;
+      std::condition_variable_any pace;
+      std::unique_lock lock(mutex);
+      for (auto due = Ticks::now(); !stop.stop_requested(); due += std::chrono::microseconds(500)) {
         need(subject.database().transaction([&] { return subject.insert(1); }));
-        due += std::chrono::microseconds(500);
-        std::this_thread::sleep_until(due);
+        pace.wait_until(lock, stop, due, [] { return false; });
       }
     });
   }

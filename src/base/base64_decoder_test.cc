@@ -33,8 +33,9 @@ TEST(Base64Decoder, DecodesTheExamplesOfTheStandard) {
 TEST(Base64Decoder, RefusesWhatIsNoBase64) {
   for (const std::string_view text :
        {"Z", "Zg", "Zg=", "Zm9", "=", "====", "Z===", "Zg==Zg==", "Zg==\n", "Zm9v\nZm9v", "Zm-_",
-        "Zm9v ", "Zm=v", "Z=9v", "Zm9vZg=v", "\xC3\xA4"
-                                            "Zm"}) {
+        "Zm9v ", "Zm=v", "Z=9v", "Zm9vZg=v",
+        "\xC3\xA4"
+        "Zm"}) {
     EXPECT_EQ(decoded(text), std::nullopt) << text;
   }
   Base64Decoder failed;
@@ -51,7 +52,8 @@ TEST(Base64Decoder, AnyPiecesGiveTheSameBytes) {
   Random random(kSeed);
   for (int round = 0; round < 500; ++round) {
     std::string bytes(random.below(200), '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random.below(256));
+    for (char& byte : bytes)
+      byte = static_cast<char>(random.below(256));
     std::string text;
     append_base64(bytes, text);
     std::string found = "before";

@@ -99,8 +99,8 @@ class NaiveTurns {
 };
 
 // Every tenant and every part always has another item, as many as are in flight at most; costs are
-// known at the end only. Whoever is chosen was served least at both levels, but for what is in
-// flight.
+// known at the end only. The chosen item is of the tenant and the part that were served least, but
+// for what is in flight.
 TEST(ReadyItems, WhoeverGoesWasServedLeastAtBothLevels) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);

@@ -17,8 +17,8 @@ struct Blob {
   friend bool operator==(const Blob&, const Blob&) = default;
 };
 
-// NULL, an integer, a real number, a text (UTF-8, no zero bytes) or bytes of a row. SQLite has neither
-// NaN nor -0.0: they are stored as NULL and as 0.
+// NULL, an integer, a real number, a text (UTF-8, no zero bytes) or bytes of a row. SQLite has
+// neither NaN nor -0.0: they are stored as NULL and as 0.
 using Value = std::variant<std::monostate, int64_t, double, std::string, Blob>;
 
 // NULL for an absent value.

@@ -1,7 +1,7 @@
 // SqliteConnection: one connection to a SQLite file, with its prepared statements. Database and
 // DatabaseReader are made of it; no other module includes this.
 //
-// Thread-safe: a recursive lock is held while a statement runs, and by those who hold lock().
+// Thread-safe: a recursive lock is held while a statement runs, and by the holder of lock().
 #pragma once
 
 #include <cstddef>

@@ -5,9 +5,9 @@ usage: check_increments.py --ours PROGRAM [--fuzz COUNT] [--only NAME] [--show]
 
 A conversation ends with an answer, and messages are appended. Ours says what text they add, from a
 history of its own making; behind the answer the whole conversation, rendered by jinja2, must have
-that text, whatever the history is. What ours refuses to render in parts must be a conversation whose
-beginning jinja2 writes differently once the messages are appended, in every form of them, or one of
-which jinja2 leaves something out.
+that text, whatever the history is. What ours refuses to render in parts must be a conversation
+whose beginning jinja2 writes differently once the messages are appended, in every form of them, or
+by how many messages are before them, or one of which jinja2 leaves something out.
 """
 
 import argparse

@@ -33,7 +33,7 @@ Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary
       limits_(runner_->limits()),
       loop_(*runner_, vocabulary, clock, with_threads(options)),
       stats_(loop_.stats()),
-      holds_(PrefixHolds::make([this] { thread_->wake(task_); })),
+      holds_(std::make_shared<PrefixHolds>([this] { thread_->wake(task_); })),
       thread_(own_or(std::move(thread), clock)) {
   // Publishes the statistics before each Done, so that its row is counted in them.
   loop_.set_before_done([this] {

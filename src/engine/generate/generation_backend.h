@@ -58,7 +58,7 @@ struct GenerationOptions {
   bool keep = false;
 
   llm::StepObserver on_step;  // called on the device thread
-  llm::RowObserver on_rows;   // likewise; empty: nobody traces rows
+  llm::RowObserver on_rows;   // likewise; empty: rows are not traced
 
   StartWindow start;
 };

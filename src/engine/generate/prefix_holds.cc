@@ -16,10 +16,6 @@ class PrefixHolds::Hold final : public llm::PrefixHold {
   const HoldId id_;
 };
 
-std::shared_ptr<PrefixHolds> PrefixHolds::make(std::function<void()> wake) {
-  return std::shared_ptr<PrefixHolds>(new PrefixHolds(std::move(wake)));
-}
-
 std::unique_ptr<llm::PrefixHold> PrefixHolds::hold(std::vector<Token> tokens) {
   if (tokens.empty()) return nullptr;
   HoldId id;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/host/types.h"
@@ -22,8 +23,9 @@ struct HoldChange {
 // Thread-safe. Its holds keep it alive, so they may outlive the engine.
 class PrefixHolds : public std::enable_shared_from_this<PrefixHolds> {
  public:
-  // `wake` is called after each change, on the thread that made it, until close() has returned.
-  static std::shared_ptr<PrefixHolds> make(std::function<void()> wake);
+  // To be made by std::make_shared. `wake` is called after each change, on the thread that made it,
+  // until close() has returned.
+  explicit PrefixHolds(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   // Null for no tokens.
   std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens);
@@ -37,7 +39,6 @@ class PrefixHolds : public std::enable_shared_from_this<PrefixHolds> {
  private:
   class Hold;
 
-  explicit PrefixHolds(std::function<void()> wake) : wake_(std::move(wake)) {}
   void add(HoldChange change);
 
   std::mutex mutex_;

@@ -16,7 +16,7 @@ using Position = int32_t;
 // One row of a request, from submission to its answer. Never used twice.
 using RowId = Id<struct RowTag>;
 
-// A prefix that somebody asked to keep (llm::PrefixHold). Never used twice.
+// A prefix that is held (llm::PrefixHold). Never used twice.
 using HoldId = Id<struct HoldTag>;
 
 // One of the few sequences that a model's memory distinguishes. Reused from row to row.

@@ -58,7 +58,7 @@ class ModelManager::Handle final : public llm::Backend {
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override {
     return manager_.count_prompt(id_, request);
   }
-  std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens) override {
+  std::unique_ptr<llm::PrefixHold> hold(std::vector<int32_t> tokens) override {
     const SharedModel::Lease lease = manager_.at(id_).shared.lease();
     return lease ? lease->hold(std::move(tokens)) : nullptr;
   }

@@ -125,8 +125,8 @@ class KvMemory {
   // no prefix that a waiting row wants.
   bool make_room_for_sequence(bool spare_wanted);
 
-  // Evicts the least recently used prefix: of those that no waiting row wants and nobody holds,
-  // else of those that are not held, else of all.
+  // Evicts the least recently used prefix: of those that no waiting row wants and
+  // that are not held, else of those that are not held, else of all.
   bool evict_one(bool spare_wanted = false);
 
   // Evicts what is no longer wanted, while so many rows run.
