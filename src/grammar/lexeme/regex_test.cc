@@ -8,8 +8,8 @@
 #include <memory>
 #include <set>
 
-#include "base/utf8.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "grammar/lexeme/testing/automata.h"
 
 namespace windrow::grammar {
