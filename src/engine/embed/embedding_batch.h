@@ -10,13 +10,12 @@
 // Invariants:
 //  * Each input is in one pass, and in another only after that one failed.
 //  * A pass has at most as many inputs and tokens as the budget, which is never more than
-//  inputs_max and
-//    batch_tokens_max; an input longer than the budget goes alone.
+//    inputs_max and batch_tokens_max; an input longer than the budget goes alone.
 //  * Inputs of a failed pass go again, each alone, before all others.
 //  * Inputs of one work go in their order.
 //  * Each pass that has works of a priority has the oldest of them.
 //  * While works of a priority wait, one of them is in a pass after at most BypassLimits passes
-//  without.
+//    without.
 #pragma once
 
 #include <array>

@@ -3,6 +3,8 @@
 // Done. It joins the scheduler, a ModelRunner, the StepSampler and the AnswerRows, and decides
 // nothing itself.
 //
+// A cancelled client's rows are taken out before the next step.
+//
 // A row whose answer has a form is sampled with a mask, and may have to sit out until that is ready
 // (RowMasks).
 //

@@ -1,5 +1,6 @@
-// StepComposer: which of the running rows bring how many tokens to the next step. It evicts cached
-// prefixes to make room, but preempts no row. Pure; used by one thread at a time.
+// StepComposer: divides one step among the rows that run already: how many tokens each brings.
+// Which rows run is for BatchScheduler to decide. It evicts cached prefixes to make room, but
+// preempts no row. Pure; used by one thread at a time.
 //
 // Invariants:
 //  * Rows that decode come first; prompts fill what is left of the step's tokens and outputs.
