@@ -101,7 +101,7 @@ int32_t KvMemory::cells_held() const {
     const int32_t size = held_.longest_common(tree_.tokens(sequence));
     if (size >= kPrefixTokensMin) prefixes.push_back({.tokens = size, .from = sequence});
   }
-  return tree_.cells_of(prefixes);
+  return tree_.cached_cells_of(prefixes);
 }
 
 int32_t KvMemory::wanted_by_waiting(const ScheduledRow& row) const {

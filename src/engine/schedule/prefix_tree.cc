@@ -178,13 +178,13 @@ int32_t PrefixTree::shared_size(SequenceId sequence) const {
   return size;
 }
 
-int32_t PrefixTree::cells_of(std::span<const Match> prefixes) const {
+int32_t PrefixTree::cached_cells_of(std::span<const Match> prefixes) const {
   std::unordered_map<const Node*, int32_t> counted;  // the most that a prefix has of each node
   for (const Match& prefix : prefixes) {
     int32_t left = prefix.tokens;
     for (const Node* node : nodes_of(prefix.from)) {
       int32_t& most = counted[node];
-      most = std::max(most, std::min(left, node->size()));
+      if (node->holders_live == 0) most = std::max(most, std::min(left, node->size()));
       left -= std::min(left, node->size());
     }
   }

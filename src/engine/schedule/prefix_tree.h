@@ -107,8 +107,8 @@ class PrefixTree {
   // How many of its first tokens other paths hold too.
   int32_t shared_size(SequenceId sequence) const;
 
-  // How many cells these prefixes of open paths have together.
-  int32_t cells_of(std::span<const Match> prefixes) const;
+  // How many cells these prefixes of open paths have together that no live path holds.
+  int32_t cached_cells_of(std::span<const Match> prefixes) const;
 
   // Cells that hold a token; those of them that only cached paths hold; one past the highest.
   int32_t cells() const { return cells_.used(); }

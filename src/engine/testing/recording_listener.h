@@ -19,7 +19,7 @@ class RecordingListener final : public llm::StreamSink {
     EXPECT_FALSE(emitted.whole.finish_reason)
         << "a delta after the last of choice " << delta.choice;
     EXPECT_TRUE(delta.finish_reason || !delta.text.empty() || !delta.reasoning.empty() ||
-                !delta.tool_calls.empty() || !delta.tokens.empty())
+                !delta.tool_calls.empty() || !delta.tokens.empty() || !delta.token_ids.empty())
         << "an empty delta";
     EXPECT_EQ(utf8_repair(delta.text), delta.text);
     ++emitted.deltas;
@@ -37,6 +37,11 @@ class RecordingListener final : public llm::StreamSink {
     }
     emitted.whole.tokens.insert(emitted.whole.tokens.end(), delta.tokens.begin(),
                                 delta.tokens.end());
+    EXPECT_TRUE(emitted.deltas == 1 || delta.prompt_token_ids.empty())
+        << "the prompt is named once, at first";
+    emitted.whole.token_ids.insert(emitted.whole.token_ids.end(), delta.token_ids.begin(),
+                                   delta.token_ids.end());
+    emitted.whole.stopped_by_token = delta.stopped_by_token;
     emitted.whole.finish_reason = delta.finish_reason;
     emitted.whole.cut_character = delta.cut_character;
   }
@@ -55,6 +60,8 @@ class RecordingListener final : public llm::StreamSink {
       EXPECT_EQ(whole.reasoning, choice.reasoning.value_or("")) << "choice " << i;
       EXPECT_EQ(choices_[static_cast<int32_t>(i)].calls, choice.tool_calls) << "choice " << i;
       EXPECT_EQ(whole.tokens, choice.tokens) << "choice " << i;
+      EXPECT_EQ(whole.token_ids, choice.token_ids) << "choice " << i;
+      EXPECT_EQ(whole.stopped_by_token, choice.stopped_by_token) << "choice " << i;
       EXPECT_EQ(whole.finish_reason, choice.finish_reason) << "choice " << i;
       EXPECT_EQ(whole.cut_character, choice.cut_character) << "choice " << i;
     }
