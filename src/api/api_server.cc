@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "api/calls/active_calls.h"
 #include "api/calls/admission.h"
@@ -52,6 +53,7 @@ class ApiServer::Core {
   using Page = http::ServerReply (Pages::*)(const http::ServerRequest&,
                                             const RequestContext&) const;
 
+  std::vector<std::unique_ptr<ServerPart>> make_parts();
   http::Routes<http::Handler> routes();
   void add_calls(RouteTable& table);
   void add_pages(RouteTable& table);
@@ -73,7 +75,7 @@ class ApiServer::Core {
   ResponseStore responses_;
   async::InFlightCounter inside_;
   ActiveCalls calls_;
-  StorageCalls storage_;
+  const std::vector<std::unique_ptr<ServerPart>> parts_;
   Pages pages_;
   const Clock& clock_;
   ServedRoutes served_;
@@ -117,13 +119,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& regis
               .load_wait = options_.load_wait,
               .body_bytes_max = options_.http.request.body_bytes_max},
              options_.worker_threads),
-      storage_(
-          front_, options_.storage,
-          [this] {
-            return gate_.state() == ServeState::kStopping ? std::optional(stopping())
-                                                          : std::nullopt;
-          },
-          [this] { inside_.enter(); }, [this] { inside_.leave(); }),
+      parts_(make_parts()),
       pages_({.clock = clock,
               .registry = registry,
               .gate = gate_,
@@ -142,9 +138,20 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& regis
                         .slow_readers_dropped = server_->slow_readers_dropped()};
                   },
               .models = options_.read_models,
-              .storage = options_.read_storage},
+              .parts = parts_},
              {.version = options_.version, .open_metrics = options_.open_metrics}),
       clock_(clock) {}
+
+std::vector<std::unique_ptr<ServerPart>> ApiServer::Core::make_parts() {
+  const PartHost host{.guard = front_, .in_flight = inside_, .refusal = [this] {
+                        return gate_.state() == ServeState::kStopping ? std::optional(stopping())
+                                                                      : std::nullopt;
+                      }};
+  std::vector<std::unique_ptr<ServerPart>> parts;
+  for (const PartFactory& make : options_.parts)
+    parts.push_back(make(host));
+  return parts;
+}
 
 Result<void> ApiServer::Core::open() {
   http::ServerOptions options = options_.http;
@@ -179,8 +186,9 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   RouteTable table;
   add_calls(table);
   add_pages(table);
-  storage_.add_routes([&](std::string_view method, std::string_view path,
-                          const http::Handler& handler) { table.add(method, path, handler); });
+  for (const std::unique_ptr<ServerPart>& part : parts_)
+    part->add_routes([&](std::string_view method, std::string_view path,
+                         const http::Handler& handler) { table.add(method, path, handler); });
   served_ = table.served();
   return std::move(table).finish(front_);
 }
@@ -302,7 +310,8 @@ void ApiServer::Core::stop(Duration grace) {
   }
   server.reset();
   calls_.stop_workers();
-  storage_.stop();
+  for (const std::unique_ptr<ServerPart>& part : parts_)
+    part->stop();
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::open(http::Loop& loop, const Clock& clock,

@@ -20,7 +20,7 @@
 #include "api/pages/metrics_page.h"
 #include "api/pages/serve_metrics.h"
 #include "api/route_table.h"
-#include "api/storage/storage_calls.h"
+#include "api/server_part.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "http/loop.h"
@@ -57,12 +57,12 @@ struct ApiOptions {
 
   // Read for /metrics; may be empty.
   std::function<std::vector<ModelReading>()> read_models;
-  std::function<StorageReading()> read_storage;
   std::shared_ptr<ServeMetrics> metrics;  // to share with engines; null: the server's own
   std::string version;
 
-  // Files and batches; without them their endpoints answer 501.
-  Storage storage;
+  // Endpoints beside the server's own: files and batches (storage_part) and others. Called while
+  // the server is opened.
+  std::vector<PartFactory> parts;
 
   // True if none of these upstreams (ServedModel::upstreams; 0: all) is reachable. Asked for each
   // call and a few times a second, on any thread. While it is true, new and queued calls fail with

@@ -13,6 +13,7 @@
 
 #include "api/openapi/openapi.h"
 #include "api/pages/metrics_page.h"
+#include "api/testing/all_parts.h"
 #include "api/testing/document.h"
 
 namespace windrow::api {
@@ -31,7 +32,7 @@ TEST(ApiDocument, ListsTheEndpointsThereAre) {
       documented.insert(words);
   }
   std::set<std::string> described;
-  for (const DescribedRoute& route : described_routes())
+  for (const DescribedRoute& route : described_routes(testing::whole_document()))
     described.insert(fmt::format("{} {}", route.method, route.path));
   EXPECT_EQ(documented, described);
 }
@@ -100,7 +101,8 @@ TEST(ApiDocument, ListsTheCodesThereAre) {
 }
 
 std::string metrics_table() {
-  const std::string page = metrics_page(ServeMetrics().read(), {});
+  const std::string page = metrics_page(
+      ServeMetrics().read(), {}, [](MetricsWriter& text) { testing::AllParts().metrics(text); });
   std::string table = "| metric | type | |\n|---|---|---|\n";
   std::stringstream lines(page);
   std::string line;

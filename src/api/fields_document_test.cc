@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "api/openapi/openapi.h"
+#include "api/testing/all_parts.h"
 #include "api/testing/document.h"
 #include "api/wire/body_fields.h"
 #include "api/wire/translation.h"
@@ -116,7 +117,7 @@ TEST(FieldsDocument, ListsTheOptionsOfOllamasApi) {
 // --- files, batches and lists -----------------------------------------------------------------
 
 const json::object& description() {
-  static const json::object made = openapi_document("1", false);
+  static const json::object made = testing::whole_document(false);
   return made;
 }
 

@@ -12,10 +12,10 @@
 
 #include "api/calls/live_requests.h"
 #include "api/calls/model_registry.h"
-#include "api/openapi/openapi.h"
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
 #include "api/storage/response_store.h"
+#include "api/testing/all_parts.h"
 #include "api/wire/call_reply.h"
 #include "api/wire/error_reply.h"
 #include "api/wire/messages_reply.h"
@@ -237,8 +237,8 @@ int main() {
   api::add_storage();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});
-  api::add("Document", api::openapi_document("1", true));
-  fmt::print("{}\n",
-             boost::json::serialize(boost::json::object{
-                 {"document", api::openapi_document("1", true)}, {"replies", api::replies}}));
+  const boost::json::object document = api::testing::whole_document();
+  api::add("Document", document);
+  fmt::print("{}\n", boost::json::serialize(
+                         boost::json::object{{"document", document}, {"replies", api::replies}}));
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/calls/admission.h"
+#include "api/storage/storage_calls.h"
 #include "api/testing/call_log.h"
 #include "api/testing/server_rig.h"
 #include "base/testing/eventually.h"
@@ -119,6 +120,7 @@ TEST(CallBody, ABodyMayComePackedByGzip) {
   ApiOptions options = log.options();
   options.log_prompts = true;
   options.http.request.body_bytes_max = 4000;
+  options.parts = {storage_part({})};  // for /v1/batches
   ServerRig rig(std::move(options));
   rig.load();
   const std::string gzip = "Content-Encoding: gzip\r\n";

@@ -29,6 +29,11 @@ std::string upper_case(std::string_view method) {
   return name;
 }
 
+void add_new(const json::object& from, json::object& to) {
+  for (const auto& [name, value] : from)
+    ENSURE(to.emplace(name, value).second, "the OpenAPI document has {} twice", name);
+}
+
 // Removes everything about API keys.
 void remove_security(json::object& document) {
   document.erase("security");
@@ -40,26 +45,32 @@ void remove_security(json::object& document) {
 
 }  // namespace
 
-std::vector<DescribedRoute> described_routes() {
+json::object openapi_document(std::string_view version, bool demands_keys,
+                              std::span<const json::object> sections) {
+  json::object document = json::parse(embedded::kOpenapiJson).as_object();
+  document.at("info").as_object()["version"] = version;
+  json::object& paths = document.at("paths").as_object();
+  json::object components = json::parse(embedded::kComponentsJson).as_object();
+  add_new(body_schemas(), components.at("schemas").as_object());
+  for (const json::object& section : sections) {
+    add_new(section.at("paths").as_object(), paths);
+    const json::value* added = section.if_contains("components");
+    if (added == nullptr) continue;
+    for (const auto& [kind, named] : added->as_object())
+      add_new(named.as_object(), components.at(kind).as_object());
+  }
+  if (!demands_keys) remove_security(document);
+  document["components"] = std::move(components);
+  return document;
+}
+
+std::vector<DescribedRoute> described_routes(const json::object& document) {
   std::vector<DescribedRoute> routes;
-  const json::value document = json::parse(embedded::kOpenapiJson);
   for (const auto& path : document.at("paths").as_object()) {
     for (const auto& operation : path.value().as_object())
       routes.push_back({upper_case(operation.key()), std::string(path.key())});
   }
   return routes;
-}
-
-json::object openapi_document(std::string_view version, bool demands_keys) {
-  json::object document = json::parse(embedded::kOpenapiJson).as_object();
-  document.at("info").as_object()["version"] = version;
-  if (!demands_keys) remove_security(document);
-  json::object components = json::parse(embedded::kComponentsJson).as_object();
-  json::object& schemas = components.at("schemas").as_object();
-  for (auto& [name, schema] : body_schemas())
-    schemas[name] = std::move(schema);
-  document["components"] = std::move(components);
-  return document;
 }
 
 namespace {

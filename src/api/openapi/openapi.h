@@ -1,7 +1,8 @@
 // The OpenAPI 3.1 description of the server. Pure. Paths and replies are data: openapi.json and
-// components.json beside this file. The schemas of request bodies are made of the tables that the
-// parsers read (llm/request_json.h, wire/translation.h), of the fields that the server itself takes
-// out of a body (envelope.h), and of request_fields.json, which has the values of each field.
+// components.json beside this file, and what the parts of the server add (server_part.h). The
+// schemas of request bodies are made of the tables that the parsers read (llm/request_json.h,
+// wire/translation.h), of the fields that the server itself takes out of a body (envelope.h), and
+// of request_fields.json, which has the values of each field.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -20,11 +21,14 @@ struct DescribedRoute {
   std::string path;    // "/v1/models/{model}"
 };
 
-// The routes of openapi.json, in its order. A test compares them with the routes of the server.
-std::vector<DescribedRoute> described_routes();
+// The document. It demands a security scheme only with `demands_keys`. `sections` are what the
+// parts of the server add: "paths", and "components" with schemas, parameters and so on, all under
+// names that are new.
+boost::json::object openapi_document(std::string_view version, bool demands_keys,
+                                     std::span<const boost::json::object> sections = {});
 
-// The document. It demands a security scheme only with `demands_keys`.
-boost::json::object openapi_document(std::string_view version, bool demands_keys);
+// The routes of a document, in its order. A test compares them with the routes of the server.
+std::vector<DescribedRoute> described_routes(const boost::json::object& document);
 
 // A field that the server takes out of a body before the rest is parsed. The first one of a name
 // and endpoint counts.

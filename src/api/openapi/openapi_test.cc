@@ -18,6 +18,7 @@
 #include "api/calls/envelope.h"
 #include "api/pages/pages.h"
 #include "api/storage/response_store.h"
+#include "api/testing/all_parts.h"
 #include "api/testing/server_rig.h"
 #include "llm/request_json.h"
 
@@ -29,7 +30,7 @@ using llm::Endpoint;
 using ::testing::HasSubstr;
 
 const json::object& document() {
-  static const json::object made = openapi_document("1.2.3", true);
+  static const json::object made = testing::whole_document();
   return made;
 }
 
@@ -283,8 +284,8 @@ TEST(OpenApi, EveryRouteIsInIt) {
   size_t operations = 0;
   for (const auto& path : paths)
     operations += path.value().as_object().size();
-  EXPECT_EQ(operations, described_routes().size());
-  for (const DescribedRoute& route : described_routes()) {
+  EXPECT_EQ(operations, described_routes(document()).size());
+  for (const DescribedRoute& route : described_routes(document())) {
     const char* method = route.method == "GET"      ? "get"
                          : route.method == "DELETE" ? "delete"
                                                     : "post";
@@ -303,12 +304,12 @@ std::string with_one_name(std::string_view path) {
 }
 
 TEST(OpenApi, DescribesWhatTheServerAnswersAndNothingElse) {
-  testing::ServerRig rig;
+  testing::ServerRig rig({.parts = testing::all_parts()});
   std::set<std::string> served;
   for (const auto& [method, path] : rig.server->routes())
     served.insert(method + " " + with_one_name(path));
   std::set<std::string> described;
-  for (const DescribedRoute& route : described_routes())
+  for (const DescribedRoute& route : described_routes(document()))
     described.insert(std::string(route.method) + " " + with_one_name(route.path));
   EXPECT_EQ(served, described);
 
@@ -345,7 +346,7 @@ TEST(OpenApi, SaysWhichErrorsAListOfItemsMayHave) {
 TEST(OpenApi, SaysWhetherKeysAreDemanded) {
   EXPECT_TRUE(document().contains("security"));
   EXPECT_EQ(document().at("paths").at("/health").at("get").at("security"), json::array());
-  EXPECT_FALSE(openapi_document("1", false).contains("security"));
+  EXPECT_FALSE(testing::whole_document(false).contains("security"));
 }
 
 }  // namespace

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
-#include <initializer_list>
 
 #include "api/calls/envelope.h"
-#include "base/utf8.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
@@ -17,75 +14,7 @@ constexpr std::array<std::string_view, 3> kStepKindNames = {"generate", "embed",
 constexpr std::array<std::string_view, 6> kStepReasonNames = {"work",   "idle",   "full",
                                                               "linger", "window", "behind"};
 
-struct Label {
-  std::string_view name;
-  std::string_view value;
-};
-using Labels = std::initializer_list<Label>;
-
-// The value of a label: backslash, quote and newline are escaped, and invalid UTF-8 is repaired.
-void append_label_value(std::string_view value, std::string& page) {
-  for (const char c : utf8_repair(value)) {
-    if (c == '\n') {
-      page += "\\n";
-      continue;
-    }
-    if (c == '\\' || c == '"') page += '\\';
-    page += c;
-  }
-}
-
-// Writes families one after the other, each with its HELP and TYPE and then its samples.
-class Page {
- public:
-  // Begins a family; its samples follow. A family may have none.
-  void family(std::string_view name, std::string_view type, std::string_view help) {
-    name_ = name;
-    page_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-  }
-
-  void sample(Labels labels, int64_t value) { add("", labels, {}, fmt::format("{}", value)); }
-  void sample(Labels labels, double value) { add("", labels, {}, fmt::format("{}", value)); }
-
-  void histogram(Labels labels, const Histogram::Reading& reading) {
-    for (size_t i = 0; i < reading.bounds.size(); ++i)
-      add("_bucket", labels, fmt::format("{}", reading.bounds[i]),
-          fmt::format("{}", reading.counts[i]));
-    const std::string all = fmt::format("{}", reading.counts.back());
-    add("_bucket", labels, "+Inf", all);
-    add("_sum", labels, {}, fmt::format("{}", reading.sum));
-    add("_count", labels, {}, all);
-  }
-
-  std::string finish() { return std::move(page_); }
-
- private:
-  void add(std::string_view ending, Labels labels, std::string_view bound, std::string_view value) {
-    page_ += name_;
-    page_ += ending;
-    char before = '{';
-    const auto add_label = [&](std::string_view name, std::string_view text) {
-      page_ += before;
-      before = ',';
-      page_ += name;
-      page_ += "=\"";
-      append_label_value(text, page_);
-      page_ += '"';
-    };
-    for (const Label& label : labels)
-      add_label(label.name, label.value);
-    if (!bound.empty()) add_label("le", bound);
-    if (before == ',') page_ += '}';
-    page_ += ' ';
-    page_ += value;
-    page_ += '\n';
-  }
-
-  std::string_view name_;
-  std::string page_;
-};
-
-void add_server(const PageReadings& now, Page& page) {
+void add_server(const PageReadings& now, MetricsWriter& page) {
   page.family("windrow_build_info", "gauge", "The version, as a label; always 1.");
   page.sample({{"version", now.version}}, int64_t{1});
   page.family("windrow_ready", "gauge",
@@ -128,7 +57,7 @@ void add_server(const PageReadings& now, Page& page) {
   page.sample({}, now.responses_kept_bytes);
 }
 
-void add_keys(const std::vector<KeyReading>& keys, Page& page) {
+void add_keys(const std::vector<KeyReading>& keys, MetricsWriter& page) {
   page.family("windrow_key_requests", "gauge",
               "Calls and rows of batches that are queued or running, by key.");
   for (const KeyReading& key : keys) {
@@ -161,7 +90,7 @@ void add_keys(const std::vector<KeyReading>& keys, Page& page) {
         &KeyUsage::completion_tokens);
 }
 
-void add_calls(const ServeMetrics::Reading& counters, Page& page) {
+void add_calls(const ServeMetrics::Reading& counters, MetricsWriter& page) {
   page.family("windrow_requests_total", "counter", "Calls of a model that ended, by status.");
   for (const auto& series : counters.calls) {
     page.sample({{"endpoint", url_of(series.endpoint, series.dialect)},
@@ -206,7 +135,7 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
            counters.token_gap_s);
 }
 
-void add_steps(const std::vector<ServeMetrics::StepSeries>& steps, Page& page) {
+void add_steps(const std::vector<ServeMetrics::StepSeries>& steps, MetricsWriter& page) {
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto add) {
     page.family(name, type, help);
@@ -248,7 +177,7 @@ void add_steps(const std::vector<ServeMetrics::StepSeries>& steps, Page& page) {
         &Series::preempted);
 }
 
-void add_models(const std::vector<ModelReading>& models, Page& page) {
+void add_models(const std::vector<ModelReading>& models, MetricsWriter& page) {
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto value) {
     page.family(name, type, help);
@@ -317,7 +246,7 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
        [](Model model) { return model.dispatch.retries; });
 }
 
-void add_residences(const std::vector<ModelReading>& models, Page& page) {
+void add_residences(const std::vector<ModelReading>& models, MetricsWriter& page) {
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto value) {
     page.family(name, type, help);
@@ -343,7 +272,7 @@ void add_residences(const std::vector<ModelReading>& models, Page& page) {
        [](Reading reading) { return reading.load_seconds; });
 }
 
-void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
+void add_upstreams(const std::vector<ModelReading>& models, MetricsWriter& page) {
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto value) {
     page.family(name, type, help);
@@ -375,25 +304,11 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
   }
 }
 
-void add_storage(const StorageReading& storage, Page& page) {
-  page.family("windrow_batches", "gauge", "Batches of /v1/batches, by status.");
-  for (size_t i = 0; i < storage.batches.by_status.size(); ++i) {
-    page.sample({{"status", batches::to_string(static_cast<batches::BatchStatus>(i))}},
-                storage.batches.by_status.at(i));
-  }
-  page.family("windrow_batch_rows_total", "counter", "Rows of batches that have a result.");
-  page.sample({{"result", "completed"}}, storage.batches.rows_completed);
-  page.sample({{"result", "failed"}}, storage.batches.rows_failed);
-  page.family("windrow_files", "gauge", "Files of /v1/files.");
-  page.sample({}, storage.files.files);
-  page.family("windrow_files_bytes", "gauge", "Bytes of files, uploads in progress included.");
-  page.sample({}, storage.files.bytes);
-}
-
 }  // namespace
 
-std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings) {
-  Page page;
+std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings,
+                         const std::function<void(MetricsWriter&)>& add_others) {
+  MetricsWriter page;
   add_server(readings, page);
   add_keys(readings.keys, page);
   add_calls(counters, page);
@@ -401,7 +316,7 @@ std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadin
   add_models(readings.models, page);
   add_residences(readings.models, page);
   add_upstreams(readings.models, page);
-  add_storage(readings.storage, page);
+  if (add_others) add_others(page);
   return page.finish();
 }
 

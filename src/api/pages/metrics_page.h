@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,9 +11,8 @@
 
 #include "api/calls/model_registry.h"
 #include "api/keys/key_accounts.h"
+#include "api/pages/metrics_writer.h"
 #include "api/pages/serve_metrics.h"
-#include "batches/batch_service.h"
-#include "batches/file_store.h"
 #include "dispatch/dispatcher.h"
 #include "llm/backend.h"
 #include "llm/model_status.h"
@@ -30,11 +30,6 @@ struct ModelReading {
   dispatch::DispatchCounts dispatch;
   std::optional<llm::ModelStatus> residence = {};  // if it is loaded and unloaded
   std::vector<llm::UpstreamStatus> upstreams = {};
-};
-
-struct StorageReading {
-  batches::BatchReadings batches;
-  batches::FileTotals files;
 };
 
 // The gauges of the page.
@@ -55,9 +50,10 @@ struct PageReadings {
   int64_t responses_kept = 0;  // ResponseStore
   int64_t responses_kept_bytes = 0;
   std::vector<ModelReading> models;
-  StorageReading storage = {};  // zeros without --data-dir
 };
 
-std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings);
+// `add_others`, which may be empty, adds families behind these.
+std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings,
+                         const std::function<void(MetricsWriter&)>& add_others = {});
 
 }  // namespace windrow::api

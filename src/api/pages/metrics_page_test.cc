@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/storage/storage_calls.h"
 namespace windrow::api {
 namespace {
 
@@ -194,9 +195,9 @@ TEST(MetricsPage, OfANewServerIsSound) {
 TEST(MetricsPage, CountsBatchesAndFiles) {
   batches::BatchReadings batches{.rows_completed = 7, .rows_failed = 2};
   batches.by_status.at(static_cast<size_t>(batches::BatchStatus::kInProgress)) = 3;
+  const StorageReading storage{.batches = batches, .files = {.files = 4, .bytes = 5'000'000'000}};
   const Reader page = reader_of(metrics_page(
-      ServeMetrics().read(),
-      {.storage = {.batches = batches, .files = {.files = 4, .bytes = 5'000'000'000}}}));
+      ServeMetrics().read(), {}, [&](MetricsWriter& text) { add_storage_metrics(storage, text); }));
   EXPECT_EQ(page.value("windrow_batches", {{"status", "in_progress"}}), 3);
   EXPECT_EQ(page.value("windrow_batches", {{"status", "completed"}}), 0);
   EXPECT_EQ(page.value("windrow_batch_rows_total", {{"result", "completed"}}), 7);

@@ -36,6 +36,14 @@ bool demands_keys(const KeyAccounts& accounts) {
   return accounts.keys() && accounts.keys()->demands_keys();
 }
 
+// The sections of the OpenAPI document that the parts add.
+std::vector<json::object> sections_of(std::span<const std::unique_ptr<ServerPart>> parts) {
+  std::vector<json::object> sections;
+  for (const std::unique_ptr<ServerPart>& part : parts)
+    sections.push_back(part->openapi());
+  return sections;
+}
+
 // A model's name may contain slashes.
 std::string name_in_path(const http::ServerRequest& asked) {
   std::string name;
@@ -70,8 +78,8 @@ std::optional<llm::Failure> begin_after(const std::string& after, json::array& i
 Pages::Pages(PageSources sources, PageOptions options)
     : sources_(std::move(sources)),
       options_(std::move(options)),
-      description_(boost::json::serialize(
-          openapi_document(options_.version, demands_keys(sources_.accounts)))) {}
+      description_(boost::json::serialize(openapi_document(
+          options_.version, demands_keys(sources_.accounts), sections_of(sources_.parts)))) {}
 
 http::ServerReply Pages::health(const Asked&, const RequestContext&) const {
   return {.body = R"({"status":"ok"})"};
@@ -171,9 +179,11 @@ http::ServerReply Pages::metrics(const Asked&, const RequestContext& by) const {
                         .responses_kept = static_cast<int64_t>(sources_.responses.count()),
                         .responses_kept_bytes = static_cast<int64_t>(sources_.responses.bytes())};
   if (sources_.models) readings.models = sources_.models();
-  if (sources_.storage) readings.storage = sources_.storage();
   return {.content_type = kMetricsContentType,
-          .body = metrics_page(sources_.metrics.read(), readings)};
+          .body = metrics_page(sources_.metrics.read(), readings, [this](MetricsWriter& page) {
+            for (const std::unique_ptr<ServerPart>& part : sources_.parts)
+              part->metrics(page);
+          })};
 }
 
 http::ServerReply Pages::requests(const Asked&, const RequestContext& by) const {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "api/keys/request_guard.h"
 #include "api/pages/metrics_page.h"
 #include "api/pages/serve_metrics.h"
+#include "api/server_part.h"
 #include "api/storage/response_store.h"
 #include "base/clock.h"
 #include "http/server.h"
@@ -45,7 +48,7 @@ struct PageSources {
   ResponseStore& responses;
   std::function<PortReading()> port;
   std::function<std::vector<ModelReading>()> models;  // may be empty
-  std::function<StorageReading()> storage;            // may be empty
+  std::span<const std::unique_ptr<ServerPart>> parts = {};
 };
 
 struct PageOptions {

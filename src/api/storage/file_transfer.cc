@@ -151,7 +151,7 @@ void FileUpload::take_piece(const http::BodyPiece& piece) {
   if (read && piece.state == http::BodyPiece::State::kMore) return ask_for_more();
   if (read) read = reader_.finish();
   request_->answer(read ? reply_of(form_.finish(request_->viewer()))
-                        : StorageAnswer(form_.failure(read.error())));
+                        : PartAnswer(form_.failure(read.error())));
 }
 
 WantedRange wanted_range(const std::optional<std::string_view>& header, uint64_t size) {

@@ -1,10 +1,12 @@
 #include "api/storage/storage_calls.h"
 
+#include <embedded/storage_openapi.json.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 #include <new>
@@ -17,7 +19,6 @@
 #include "api/pages/listing.h"
 #include "api/pages/models_page.h"
 #include "api/storage/file_transfer.h"
-#include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
 #include "batches/batch_json.h"
 #include "json/limits.h"
@@ -56,19 +57,17 @@ llm::Failure too_many_transfers(int32_t most) {
 
 }  // namespace
 
-StorageCalls::StorageCalls(RequestGuard& guard, Storage storage, Refusal refusal,
-                           std::function<void()> begun, std::function<void()> over)
-    : guard_(guard),
-      storage_(storage),
-      refusal_(std::move(refusal)),
-      begun_(std::move(begun)),
-      over_(std::move(over)),
-      workers_(kThreads) {}
+StorageCalls::StorageCalls(const PartHost& host, Storage storage)
+    : host_(host), storage_(storage), workers_(kThreads) {}
 
 StorageCalls::~StorageCalls() = default;
 
+PartFactory storage_part(Storage storage) {
+  return [storage](const PartHost& host) { return std::make_unique<StorageCalls>(host, storage); };
+}
+
 void StorageCalls::add_routes(const Add& add) {
-  using Member = StorageAnswer (StorageCalls::*)(const StorageRequest&) const;
+  using Member = PartAnswer (StorageCalls::*)(const StorageRequest&) const;
   const auto route = [&](std::string_view method, std::string_view path, Member work) {
     add(method, path, [this, work](const http::ServerRequest& request, http::Exchange exchange) {
       take(request, std::move(exchange),
@@ -93,26 +92,42 @@ void StorageCalls::add_routes(const Add& add) {
   route("POST", "/v1/batches/{id}/cancel", &StorageCalls::cancel_batch);
 }
 
+void add_storage_metrics(const StorageReading& storage, MetricsWriter& page) {
+  page.family("windrow_batches", "gauge", "Batches of /v1/batches, by status.");
+  for (size_t i = 0; i < storage.batches.by_status.size(); ++i) {
+    page.sample({{"status", batches::to_string(static_cast<batches::BatchStatus>(i))}},
+                storage.batches.by_status.at(i));
+  }
+  page.family("windrow_batch_rows_total", "counter", "Rows of batches that have a result.");
+  page.sample({{"result", "completed"}}, storage.batches.rows_completed);
+  page.sample({{"result", "failed"}}, storage.batches.rows_failed);
+  page.family("windrow_files", "gauge", "Files of /v1/files.");
+  page.sample({}, storage.files.files);
+  page.family("windrow_files_bytes", "gauge", "Bytes of files, uploads in progress included.");
+  page.sample({}, storage.files.bytes);
+}
+
+void StorageCalls::metrics(MetricsWriter& page) const {
+  StorageReading reading;
+  if (storage_.batches != nullptr) reading.batches = storage_.batches->readings();
+  if (storage_.files != nullptr) reading.files = storage_.files->totals();
+  add_storage_metrics(reading, page);
+}
+
+json::object StorageCalls::openapi() const {
+  return json::parse(embedded::kStorageOpenapiJson).as_object();
+}
+
 // Null: the request has been answered.
 std::shared_ptr<StorageRequest> StorageCalls::admit(const http::ServerRequest& request,
-                                                    http::Exchange& exchange) {
-  auto entered = guard_.admit(request, Access::kKey);
-  if (auto* reply = std::get_if<http::ServerReply>(&entered)) {
-    exchange.send(std::move(*reply));
-    return nullptr;
-  }
-  begun_();
-  auto accepted = std::make_shared<StorageRequest>(std::get<RequestContext>(std::move(entered)),
-                                                   std::move(exchange), over_);
-  accepted->context.take_id(request.headers);
-  if (auto failure = refusal_()) {
-    accepted->answer(*std::move(failure));
-    return nullptr;
-  }
+                                                    http::Exchange exchange) {
+  std::optional<PartRequest> admitted = host_.admit(request, std::move(exchange), Access::kKey);
+  if (!admitted) return nullptr;
   if (storage_.files == nullptr || storage_.batches == nullptr) {
-    accepted->answer(no_storage());
+    admitted->answer(no_storage());
     return nullptr;
   }
+  auto accepted = std::make_shared<StorageRequest>(*std::move(admitted));
   const auto header = [&](std::string_view name) {
     return std::string(request.headers.get(name).value_or(""));
   };
@@ -127,7 +142,7 @@ std::shared_ptr<StorageRequest> StorageCalls::admit(const http::ServerRequest& r
 }
 
 void StorageCalls::take(const http::ServerRequest& request, http::Exchange exchange, Work work) {
-  std::shared_ptr<StorageRequest> accepted = admit(request, exchange);
+  std::shared_ptr<StorageRequest> accepted = admit(request, std::move(exchange));
   if (!accepted) return;
   const auto length = accepted->body.size() > kBatchBodyMax ? async::Executor::Length::kLong
                                                             : async::Executor::Length::kShort;
@@ -144,8 +159,8 @@ void StorageCalls::take(const http::ServerRequest& request, http::Exchange excha
 }
 
 std::shared_ptr<StorageRequest> StorageCalls::admit_transfer(const http::ServerRequest& request,
-                                                             http::Exchange& exchange) {
-  std::shared_ptr<StorageRequest> accepted = admit(request, exchange);
+                                                             http::Exchange exchange) {
+  std::shared_ptr<StorageRequest> accepted = admit(request, std::move(exchange));
   if (!accepted) return nullptr;
   accepted->transfer.emplace(transfers_);
   if (accepted->transfer->count() <= storage_.transfers_max) return accepted;
@@ -157,12 +172,12 @@ std::shared_ptr<StorageRequest> StorageCalls::admit_transfer(const http::ServerR
 
 void StorageCalls::take_upload(const http::ServerRequest& head, http::Exchange exchange,
                                http::RequestBody body) {
-  std::shared_ptr<StorageRequest> accepted = admit_transfer(head, exchange);
+  std::shared_ptr<StorageRequest> accepted = admit_transfer(head, std::move(exchange));
   if (!accepted) return;
   FileUpload::start(std::move(accepted), head, std::move(body), *storage_.files, workers_);
 }
 
-StorageAnswer StorageCalls::list_files(const StorageRequest& request) const {
+PartAnswer StorageCalls::list_files(const StorageRequest& request) const {
   const Query query(request.query);
   batches::FileQuery wanted;
   if (const auto problem = query.only({"after", "limit", "order", "purpose"})) return *problem;
@@ -182,18 +197,18 @@ StorageAnswer StorageCalls::list_files(const StorageRequest& request) const {
   return reply_of(list_page(std::move(data), page.has_more));
 }
 
-StorageAnswer StorageCalls::file(const StorageRequest& request) const {
+PartAnswer StorageCalls::file(const StorageRequest& request) const {
   return reply_of(storage_.files->get(request.viewer(), request.id));
 }
 
-StorageAnswer StorageCalls::delete_file(const StorageRequest& request) const {
+PartAnswer StorageCalls::delete_file(const StorageRequest& request) const {
   const auto removed = storage_.files->remove(request.viewer(), request.id);
   if (const auto* failure = std::get_if<llm::Failure>(&removed)) return *failure;
   return reply_of(json::object{{"id", request.id}, {"object", "file"}, {"deleted", true}});
 }
 
 void StorageCalls::take_download(const http::ServerRequest& request, http::Exchange exchange) {
-  std::shared_ptr<StorageRequest> accepted = admit_transfer(request, exchange);
+  std::shared_ptr<StorageRequest> accepted = admit_transfer(request, std::move(exchange));
   if (!accepted) return;
   workers_.post([this, accepted = std::move(accepted)] {
     FileDownload::start(accepted, *storage_.files, workers_);
@@ -202,7 +217,7 @@ void StorageCalls::take_download(const http::ServerRequest& request, http::Excha
 
 // --- batches -----------------------------------------------------------------------------------
 
-StorageAnswer StorageCalls::create_batch(const StorageRequest& request) const {
+PartAnswer StorageCalls::create_batch(const StorageRequest& request) const {
   json::parse_options options;
   options.max_depth = kJsonDepthMax;
   std::array<unsigned char, 4096> stack;
@@ -225,7 +240,7 @@ StorageAnswer StorageCalls::create_batch(const StorageRequest& request) const {
       request.viewer(), std::get<batches::BatchRequest>(wanted), request.idempotency_key));
 }
 
-StorageAnswer StorageCalls::list_batches(const StorageRequest& request) const {
+PartAnswer StorageCalls::list_batches(const StorageRequest& request) const {
   const Query query(request.query);
   batches::BatchQuery wanted;
   if (const auto problem = query.only({"after", "limit"})) return *problem;
@@ -240,11 +255,11 @@ StorageAnswer StorageCalls::list_batches(const StorageRequest& request) const {
   return reply_of(list_page(std::move(data), page.has_more));
 }
 
-StorageAnswer StorageCalls::batch(const StorageRequest& request) const {
+PartAnswer StorageCalls::batch(const StorageRequest& request) const {
   return reply_of(storage_.batches->get(request.viewer(), request.id));
 }
 
-StorageAnswer StorageCalls::cancel_batch(const StorageRequest& request) const {
+PartAnswer StorageCalls::cancel_batch(const StorageRequest& request) const {
   return reply_of(storage_.batches->cancel(request.viewer(), request.id));
 }
 

@@ -43,9 +43,9 @@ struct Kept {
                                            {.warn = [](const std::string&) {}});
   }
 
-  ApiOptions options() const {
+  ApiOptions options(int32_t transfers_max = 128) const {
     ApiOptions options;
-    options.storage = {files.get(), service.get()};
+    options.parts = {storage_part({files.get(), service.get(), transfers_max})};
     options.http.request.body_bytes_max = 100'000;  // files are not bound by it
     return options;
   }
@@ -309,9 +309,7 @@ TEST(StorageCalls, FormsThatCannotBe) {
 
 TEST(StorageCalls, SoManyFilesAreOnTheirWayAndOthersAreToldToComeAgain) {
   const Kept kept;
-  ApiOptions options = kept.options();
-  options.storage.transfers_max = 2;
-  ServerRig rig(std::move(options));
+  ServerRig rig(kept.options(2));
   const std::string id = id_of(rig.ask(upload(file_form("{}\n"))));
   const std::string whole = upload(file_form(std::string(1000, 'x')));
   auto first = std::make_unique<RawClient>(rig.server->port());
@@ -385,7 +383,7 @@ TEST(StorageCalls, ABatchIsMadeLookedAtListedAndCancelled) {
 }
 
 TEST(StorageCalls, WithoutAFolderTheySayWhatToDo) {
-  ServerRig rig;
+  ServerRig rig({.parts = {storage_part({})}});
   for (const std::string& request :
        {get("/v1/files"), get("/v1/files/a"), get("/v1/files/a/content"), get("/v1/batches"),
         get("/v1/batches/a"), post("/v1/files", ""), post("/v1/batches", "{}"),

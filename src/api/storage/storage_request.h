@@ -5,22 +5,17 @@
 #include <atomic>
 #include <boost/json/object.hpp>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <variant>
+#include <utility>
 
-#include "api/keys/request_guard.h"
+#include "api/server_part.h"
 #include "batches/batch_service.h"
 #include "batches/file_store.h"
 #include "batches/reply.h"
 #include "http/server.h"
-#include "llm/answer.h"
 
 namespace windrow::api {
-
-// A reply, or why there is none: the log needs the failure's code.
-using StorageAnswer = std::variant<http::ServerReply, llm::Failure>;
 
 // Counts one file on its way to or from a client, while it exists.
 class TransferSlot {
@@ -39,32 +34,13 @@ class TransferSlot {
   const int32_t count_;
 };
 
-struct StorageRequest {
-  // `over` outlives it, and is called when all other members are destroyed.
-  StorageRequest(RequestContext of_guard, http::Exchange to, const std::function<void()>& over)
-      : at_end(over), context(std::move(of_guard)), exchange(std::move(to)) {}
-  StorageRequest(const StorageRequest&) = delete;
-  StorageRequest& operator=(const StorageRequest&) = delete;
+struct StorageRequest : PartRequest {
+  explicit StorageRequest(PartRequest admitted) : PartRequest(std::move(admitted)) {}
 
   batches::Viewer viewer() const {
     return {.key = context.record().key, .sees_all = context.sees_all()};
   }
 
-  void answer(StorageAnswer answer);
-
-  // The first member, so that it is destroyed last.
-  class AtEnd {
-   public:
-    explicit AtEnd(const std::function<void()>& over) : over_(over) {}
-    ~AtEnd() { over_(); }
-    AtEnd(const AtEnd&) = delete;
-    AtEnd& operator=(const AtEnd&) = delete;
-
-   private:
-    const std::function<void()>& over_;
-  } at_end;
-  RequestContext context;
-  http::Exchange exchange;
   std::optional<TransferSlot> transfer;
   std::string id;  // in the path
   std::string query;
@@ -77,7 +53,7 @@ struct StorageRequest {
 
 // A JSON object as a reply, and what FileStore and BatchService return.
 http::ServerReply reply_of(const boost::json::object& object);
-StorageAnswer reply_of(const batches::Reply<batches::StoredFile>& reply);
-StorageAnswer reply_of(const batches::Reply<batches::BatchView>& reply);
+PartAnswer reply_of(const batches::Reply<batches::StoredFile>& reply);
+PartAnswer reply_of(const batches::Reply<batches::BatchView>& reply);
 
 }  // namespace windrow::api

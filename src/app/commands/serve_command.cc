@@ -207,9 +207,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   api.accounts = accounts;
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&fleet] { return model_readings(*fleet); };
-  api.storage = storage->calls();
-  api.storage.transfers_max = limits.transfers_max;
-  api.read_storage = [&storage] { return storage->reading(); };
+  api.parts.push_back(storage->part(limits.transfers_max));
   api.are_unreachable = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =

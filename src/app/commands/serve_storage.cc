@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/calls/batch_rows.h"
+#include "api/storage/storage_calls.h"
 #include "app/settings/run_options.h"
 
 namespace windrow::app {
@@ -56,9 +57,9 @@ Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& d
   return storage;
 }
 
-api::StorageReading ServeStorage::reading() const {
-  if (!batches_) return {};
-  return {.batches = batches_->readings(), .files = files_->totals()};
+api::PartFactory ServeStorage::part(int32_t transfers_max) const {
+  return api::storage_part(
+      {.files = files_.get(), .batches = batches_.get(), .transfers_max = transfers_max});
 }
 
 void ServeStorage::start(dispatch::Models& models) {

@@ -1,10 +1,10 @@
 // ServeStorage: the files and batches of a server with --data-dir.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
-#include "api/pages/metrics_page.h"
-#include "api/storage/storage_calls.h"
+#include "api/server_part.h"
 #include "app/process/console.h"
 #include "app/settings/settings.h"
 #include "base/clock.h"
@@ -25,10 +25,9 @@ class ServeStorage {
   static Result<ServeStorage> open(const Settings& settings, store::Disk& disk, const Clock& clock,
                                    Console& console, batches::BatchKeys* keys = nullptr);
 
-  api::Storage calls() const { return {files_.get(), batches_.get()}; }
-
-  // Does not block; any thread.
-  api::StorageReading reading() const;
+  // /v1/files and /v1/batches, for ApiOptions::parts; empty, they say that there is no --data-dir.
+  // The server that has the part ends before this does.
+  api::PartFactory part(int32_t transfers_max) const;
 
   // Runs batches from now on: call it when the models are ready. `models` outlives stop().
   void start(dispatch::Models& models);
