@@ -36,6 +36,7 @@ struct JobStart {
 struct JobRoute {
   std::string model;
   dispatch::Dispatcher* dispatcher = nullptr;
+  bool raw = false;  // upstreams answer: bodies are sent as they were written
 };
 
 // What a job calls for its rows, on its own threads. Empty functions: there is nothing to do.

@@ -73,7 +73,7 @@ Result<void> LocalJobFleet::open(const JobStart& start) {
 std::vector<JobRoute> LocalJobFleet::routes() const {
   std::vector<JobRoute> routes;
   for (size_t i = 0; i < choices_.size(); ++i)
-    routes.push_back({served_name(choices_[i]), dispatchers_[i].get()});
+    routes.push_back({.model = served_name(choices_[i]), .dispatcher = dispatchers_[i].get()});
   return routes;
 }
 

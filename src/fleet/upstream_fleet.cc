@@ -171,7 +171,7 @@ std::vector<llm::UpstreamStatus> UpstreamJobFleet::upstreams() {
 }
 
 std::vector<JobRoute> UpstreamJobFleet::routes() const {
-  return {{.model = "upstream", .dispatcher = &calls_.dispatcher()}};
+  return {{.model = "upstream", .dispatcher = &calls_.dispatcher(), .raw = true}};
 }
 
 JobHooks UpstreamJobFleet::hooks() {
