@@ -161,6 +161,7 @@ TEST_F(TokenConversationTest, IsAnsweredAsTheSameTokensInOnePromptAre) {
   }
   EXPECT_GE(in_parts.size(), 40U) << "of 54 templates";
   EXPECT_GE(with_calls, 5);
+  EXPECT_GE(with_reasoning, 1);
 }
 
 }  // namespace
