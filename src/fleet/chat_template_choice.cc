@@ -19,6 +19,25 @@ chat::SpecialTokens special_tokens(const engine::ModelFacts& facts) {
   return {.begin = facts.begin_text, .end = facts.end_text};
 }
 
+// `named`: the template in the model's file that has the chosen name.
+Result<chat::ChatTemplate> chosen_chat_template(const engine::ModelFacts& facts,
+                                                const std::optional<std::string>& named,
+                                                const ModelChoice& choice) {
+  const std::string& name = choice.chat_template;
+  if (name.empty()) return own_chat_template(facts);
+  if (name == "chatml") return chat::ChatTemplate::make(name, special_tokens(facts));
+  std::optional<std::string> text = choice.chat_template_text ? choice.chat_template_text : named;
+  if (!text) {
+    Result<std::string> read = read_template_file(name);
+    if (!read) return read.error();
+    text = *std::move(read);
+  }
+  Result<chat::ChatTemplate> made = chat::ChatTemplate::make(*text, special_tokens(facts));
+  if (made) return made;
+  return Error{ErrorKind::kInvalid,
+               fmt::format("--chat-template {}: {}", name, made.error().message)};
+}
+
 }  // namespace
 
 Result<chat::ChatTemplate> own_chat_template(const engine::ModelFacts& facts) {
@@ -38,20 +57,17 @@ Result<chat::ChatTemplate> own_chat_template(const engine::ModelFacts& facts) {
 
 Result<chat::ChatTemplate> chosen_chat_template(const engine::LlamaModel& model,
                                                 const ModelChoice& choice) {
-  const std::string& name = choice.chat_template;
-  if (name.empty()) return own_chat_template(model.facts());
-  if (name == "chatml") return chat::ChatTemplate::make(name, special_tokens(model.facts()));
-  std::optional<std::string> text = choice.chat_template_text;
-  if (!text) text = model.named_chat_template(name);
-  if (!text) {
-    Result<std::string> read = read_template_file(name);
-    if (!read) return read.error();
-    text = *std::move(read);
-  }
-  Result<chat::ChatTemplate> made = chat::ChatTemplate::make(*text, special_tokens(model.facts()));
-  if (made) return made;
-  return Error{ErrorKind::kInvalid,
-               fmt::format("--chat-template {}: {}", name, made.error().message)};
+  return chosen_chat_template(model.facts(), model.named_chat_template(choice.chat_template),
+                              choice);
+}
+
+Result<chat::ChatTemplate> chosen_chat_template(const engine::LoadedVocabulary& model,
+                                                const ModelChoice& choice) {
+  const auto named = model.named_chat_templates.find(choice.chat_template);
+  return chosen_chat_template(
+      model.facts,
+      named == model.named_chat_templates.end() ? std::nullopt : std::optional(named->second),
+      choice);
 }
 
 Result<chat::ChatTemplate> simulated_chat_template(const ModelChoice& choice) {

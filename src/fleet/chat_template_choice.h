@@ -21,6 +21,10 @@ Result<chat::ChatTemplate> own_chat_template(const engine::ModelFacts& facts);
 Result<chat::ChatTemplate> chosen_chat_template(const engine::LlamaModel& model,
                                                 const ModelChoice& choice);
 
+// The same for a model whose weights are not loaded.
+Result<chat::ChatTemplate> chosen_chat_template(const engine::LoadedVocabulary& model,
+                                                const ModelChoice& choice);
+
 // The same for a simulated model, which has ChatML of its own.
 Result<chat::ChatTemplate> simulated_chat_template(const ModelChoice& choice);
 

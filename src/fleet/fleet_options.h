@@ -94,6 +94,11 @@ struct UpstreamFleetOptions {
   std::string cache;  // a file of answers; empty: none
   Spending spending;
 
+  // For a server: the files of models here whose vocabulary and chat template are those of a model
+  // that the servers have; ModelChoice::name says which one.
+  std::vector<ModelChoice> tokenizers;
+  std::string backends_folder;  // as in EngineOptions, for these files
+
   // How many requests may be in flight to all servers together (0: no limit), and what to warn when
   // that limit is reached.
   int32_t requests_max = 0;

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/hash.h"
 #include "engine/llama/memory_plan.h"
+#include "fleet/load_tokenizer.h"
 #include "queueing/reserve.h"
 
 namespace windrow::fleet {
@@ -202,6 +203,8 @@ Result<void> LocalServerFleet::open(const ServerStart& start) {
   for (const ModelChoice& choice : choices())
     names_.push_back(served_name(choice));
   if (Result<void> started = start_library(); !started) return started.error();
+  for (const ModelChoice& choice : choices())
+    tokenizers_.push_back(lazy_tokenizer(library_.get(), choice, clock_));
 
   const uint64_t memory_bytes =
       local_.pool.memory_bytes > 0 ? local_.pool.memory_bytes : memory_of_device();
@@ -252,7 +255,8 @@ std::vector<FleetModel> LocalServerFleet::models() const {
                      .vocabulary_size = estimates_[i].vocabulary_size,
                      .fingerprint = fingerprint_of(choices()[i].path, options_.version, runtime()),
                      .owner = "windrow",
-                     .residency = residencies_[i]};
+                     .residency = residencies_[i],
+                     .tokenizer = tokenizers_[i]};
     for (const auto& [alias, name] : local_.aliases) {
       if (name == names_[i]) model.aliases.push_back(alias);
     }

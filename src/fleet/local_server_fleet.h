@@ -21,6 +21,7 @@
 #include "fleet/load_model.h"
 #include "fleet/model_estimate.h"
 #include "fleet/server_fleet.h"
+#include "llm/tokenizer.h"
 
 namespace windrow::fleet {
 
@@ -72,6 +73,7 @@ class LocalServerFleet final : public ServerFleet {
   std::vector<std::string> names_;
   std::unique_ptr<engine::LlamaLibrary> library_;
   std::vector<ModelEstimate> estimates_;
+  std::vector<std::shared_ptr<llm::LazyTokenizer>> tokenizers_;
   std::unique_ptr<engine::ModelManager> manager_;
   std::vector<std::shared_ptr<Residency>> residencies_;
   std::vector<std::unique_ptr<dispatch::Dispatcher>> dispatchers_;

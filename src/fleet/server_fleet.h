@@ -15,6 +15,7 @@
 #include "llm/model_status.h"
 #include "llm/request_json.h"
 #include "llm/step_report.h"
+#include "llm/tokenizer.h"
 #include "llm/upstream_status.h"
 
 namespace windrow::fleet {
@@ -52,6 +53,10 @@ struct FleetModel {
 
   // For a model that is loaded and unloaded; null: it is at a server.
   std::shared_ptr<llm::ModelResidency> residency;
+
+  // Works whether the model is loaded or not. Null: there is none, because an upstream server has
+  // the model and no file was named for it (UpstreamFleetOptions::tokenizers).
+  std::shared_ptr<llm::LazyTokenizer> tokenizer;
 };
 
 // Counters and gauges of one dispatcher and what is behind it.

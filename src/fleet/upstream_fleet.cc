@@ -1,12 +1,15 @@
 #include "fleet/upstream_fleet.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "fleet/load_tokenizer.h"
 #include "http/curl_client.h"
 #include "queueing/reserve.h"
 
@@ -19,6 +22,9 @@ constexpr int32_t kInFlightMax = 1024;
 // Rows of a job that lie ready beyond those in flight, so that each server has some of its own
 // groups.
 constexpr int32_t kWaitingPerUpstream = 64;
+
+// The model that answers for names that no server lists.
+constexpr std::string_view kAnyModel = "any";
 
 // The names under which servers know models: the same question under another name is another one.
 std::string cache_scope(const upstream::UpstreamFleet& servers) {
@@ -232,7 +238,43 @@ std::vector<std::string> UpstreamJobFleet::final_notes() const {
 // --- a server ---
 
 Result<void> UpstreamServerFleet::open(const ServerStart&) {
-  return calls_.open({.serving = true, .refusal = {}, .on_budget_spent = {}, .on_all_failed = {}});
+  const Result<void> opened =
+      calls_.open({.serving = true, .refusal = {}, .on_budget_spent = {}, .on_all_failed = {}});
+  return opened ? open_tokenizers() : opened;
+}
+
+// Loads them at once, so that a file that cannot be used is an error at the start.
+Result<void> UpstreamServerFleet::open_tokenizers() {
+  const std::vector<ModelChoice>& choices = calls_.options().tokenizers;
+  if (!std::ranges::all_of(choices, is_simulated)) {
+    Result<std::unique_ptr<engine::LlamaLibrary>> library =
+        engine::LlamaLibrary::start(calls_.options().backends_folder);
+    if (!library) return library.error().in("--tokenizer");
+    library_ = *std::move(library);
+  }
+  for (const ModelChoice& choice : choices) {
+    if (Result<void> known = check_name_of_tokenizer(choice); !known) return known;
+    const auto tokenizer = lazy_tokenizer(library_.get(), choice, clock_);
+    if (const auto loaded = tokenizer->get(); !loaded)
+      return loaded.error().in(fmt::format("--tokenizer {}", choice.name));
+    tokenizers_[choice.name] = tokenizer;
+  }
+  return {};
+}
+
+// A server that was not reached yet may have the model; one that takes names it does not list has
+// it (models()).
+Result<void> UpstreamServerFleet::check_name_of_tokenizer(const ModelChoice& choice) const {
+  const upstream::UpstreamFleet::Models known = calls_.servers().models();
+  if (known.any || std::ranges::find(known.names, choice.name) != known.names.end()) return {};
+  const std::string text =
+      fmt::format("--tokenizer {}={}: no server has a model of this name; the models are {}",
+                  choice.name, choice.path, fmt::join(known.names, ", "));
+  const std::vector<llm::UpstreamStatus> servers = calls_.servers().status();
+  if (std::ranges::all_of(servers, &llm::UpstreamStatus::healthy))
+    return Error{ErrorKind::kInvalid, text};
+  events_.warn(text + " (not every server was reached)");
+  return {};
 }
 
 std::vector<FleetModel> UpstreamServerFleet::models() const {
@@ -251,11 +293,19 @@ std::vector<FleetModel> UpstreamServerFleet::models() const {
                     .created_unix_s = clock_.unix_seconds(),
                     .fingerprint = {},
                     .owner = "upstream",
-                    .residency = {}});
+                    .residency = {},
+                    .tokenizer = {}});
+    if (const auto found = tokenizers_.find(name); found != tokenizers_.end())
+      list.back().tokenizer = found->second;
   };
   for (const std::string& name : known.names)
     add(name, false);
-  if (known.any) add("any", true);
+  // A model with a tokenizer counts as listed where a server takes names that it does not list.
+  for (const auto& [name, tokenizer] : tokenizers_) {
+    const bool listed = std::ranges::find(known.names, name) != known.names.end();
+    if (known.any && !listed && name != kAnyModel) add(name, false);
+  }
+  if (known.any) add(std::string(kAnyModel), true);
   return list;
 }
 

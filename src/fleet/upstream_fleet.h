@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,12 +15,14 @@
 #include "dispatch/dispatcher.h"
 #include "dispatch/response_cache.h"
 #include "dispatch/waker.h"
+#include "engine/llama/llama_library.h"
 #include "fleet/fleet_options.h"
 #include "fleet/job_fleet.h"
 #include "fleet/server_fleet.h"
 #include "http/client.h"
 #include "http/loop.h"
 #include "http/reply_budget.h"
+#include "llm/tokenizer.h"
 #include "store/disk.h"
 #include "upstream/upstream_fleet.h"
 
@@ -108,8 +111,9 @@ class UpstreamServerFleet final : public ServerFleet {
   // As UpstreamDispatch.
   UpstreamServerFleet(UpstreamFleetOptions options, store::Disk& disk, const Clock& clock,
                       FleetEvents& events)
-      : clock_(clock), calls_(std::move(options), disk, clock, events) {}
+      : clock_(clock), events_(events), calls_(std::move(options), disk, clock, events) {}
 
+  // Errors also: those of load_tokenizer; kInvalid for a tokenizer of a model that no server has.
   Result<void> open(const ServerStart& start) override;
   std::vector<FleetReading> readings() const override;
   bool is_unreachable(uint64_t upstreams) const override;
@@ -118,8 +122,16 @@ class UpstreamServerFleet final : public ServerFleet {
   void watch(std::function<void()> changed) override { calls_.servers().watch(std::move(changed)); }
 
  private:
+  Result<void> open_tokenizers();
+  Result<void> check_name_of_tokenizer(const ModelChoice& choice) const;
+
   const Clock& clock_;
+  FleetEvents& events_;
   UpstreamDispatch calls_;
+
+  // Set by open(); destroyed from the last to the first.
+  std::unique_ptr<engine::LlamaLibrary> library_;                          // null: no file needs it
+  std::map<std::string, std::shared_ptr<llm::LazyTokenizer>> tokenizers_;  // by name of the model
 };
 
 }  // namespace windrow::fleet

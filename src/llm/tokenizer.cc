@@ -11,4 +11,12 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens)
   return utf8_repair(bytes);
 }
 
+Result<std::shared_ptr<const Tokenizer>> LazyTokenizer::get() {
+  const std::scoped_lock lock(mutex_);
+  if (loaded_) return loaded_;
+  Result<std::shared_ptr<const Tokenizer>> loaded = load_();
+  if (loaded) loaded_ = *loaded;
+  return loaded;
+}
+
 }  // namespace windrow::llm

@@ -4,12 +4,17 @@
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "llm/answer.h"
 #include "llm/request.h"
 
@@ -65,5 +70,22 @@ class Tokenizer {
 
 // The text of tokens, each of the vocabulary; bytes that are no character become U+FFFD.
 std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens);
+
+// Loads a tokenizer when it is first asked for, and keeps it. Thread-safe.
+class LazyTokenizer {
+ public:
+  using Load = std::function<Result<std::shared_ptr<const Tokenizer>>()>;
+
+  explicit LazyTokenizer(Load load) : load_(std::move(load)) {}
+
+  // Blocks while it is loaded: about as long as reading a vocabulary takes. Errors are those of
+  // `load`, which the next call tries again.
+  Result<std::shared_ptr<const Tokenizer>> get();
+
+ private:
+  const Load load_;
+  std::mutex mutex_;
+  std::shared_ptr<const Tokenizer> loaded_;  // null: not yet
+};
 
 }  // namespace windrow::llm

@@ -28,6 +28,31 @@ class Header : public ::testing::TestWithParam<const char*> {
   static std::string path() { return test_model(GetParam(), "f32"); }
 };
 
+TEST_P(Header, ItsVocabularyIsThatOfTheLoadedModel) {
+  const auto loaded = LlamaModel::load_vocabulary(library(), path());
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const auto model = LlamaModel::load(library(), path(), {});
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const engine::Vocabulary& one = *loaded->vocabulary;
+  const engine::Vocabulary& other = (*model)->vocabulary();
+  EXPECT_EQ(one.size(), other.size());
+  EXPECT_EQ(one.begin_token(), other.begin_token());
+  EXPECT_EQ(one.token_bytes_max(), other.token_bytes_max());
+  EXPECT_EQ(loaded->facts.chat_template, (*model)->facts().chat_template);
+  const std::string text = "<|im_start|>The house, \xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80\n 12";
+  for (const engine::ControlTokens control :
+       {engine::ControlTokens::kAsText, engine::ControlTokens::kParsed}) {
+    EXPECT_EQ(one.tokenize(text, control), other.tokenize(text, control));
+  }
+  for (engine::Token token = 0; token < one.size(); ++token) {
+    std::string piece;
+    std::string same;
+    one.append_piece(token, piece);
+    other.append_piece(token, same);
+    ASSERT_EQ(piece, same) << token;
+  }
+}
+
 TEST_P(Header, SaysWhatTheLoadedModelDoes) {
   const Result<ModelFacts> header = LlamaModel::read_header(library(), path());
   ASSERT_TRUE(header.has_value()) << header.error().message;

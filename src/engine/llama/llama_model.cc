@@ -192,15 +192,38 @@ Result<LoadedByLlama> load_guarded(LlamaLibrary& library, const std::string& pat
                            load_failure(reason), LlamaLibrary::version())};
 }
 
+Result<void> check_vocabulary(const llama_model* model, const std::string& path) {
+  if (llama_vocab_type(llama_model_get_vocab(model)) != LLAMA_VOCAB_TYPE_NONE) return {};
+  return Error{ErrorKind::kUnavailable,
+               fmt::format("{}: the file has no vocabulary, so no text can be given to this {} "
+                           "model; convert it again with its tokeniser",
+                           path, metadata(model, "general.architecture"))};
+}
+
+Result<LoadedByLlama> load_without_weights(LlamaLibrary& library, const std::string& path) {
+  if (Result<void> usable = check_file(path); !usable) return usable.error();
+  llama_model_params params = llama_model_default_params();
+  params.vocab_only = true;
+  return load_guarded(library, path,
+                      [&] { return llama_model_load_from_file(path.c_str(), params); });
+}
+
+std::map<std::string, std::string> named_chat_templates(const llama_model* model) {
+  constexpr std::string_view kPrefix = "tokenizer.chat_template.";
+  std::map<std::string, std::string> templates;
+  for (int32_t i = 0; i < llama_model_meta_count(model); ++i) {
+    std::array<char, 256> buffer{};
+    llama_model_meta_key_by_index(model, i, buffer.data(), buffer.size());
+    const std::string key(buffer.data());
+    if (key.starts_with(kPrefix)) templates[key.substr(kPrefix.size())] = metadata(model, key);
+  }
+  return templates;
+}
+
 // Kinds of models that Windrow does not run.
 Result<void> check_kind(const llama_model* model, const std::string& path) {
   const std::string architecture = metadata(model, "general.architecture");
-  if (llama_vocab_type(llama_model_get_vocab(model)) == LLAMA_VOCAB_TYPE_NONE) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: the file has no vocabulary, so no text can be given to this {} "
-                             "model; convert it again with its tokeniser",
-                             path, architecture)};
-  }
+  if (Result<void> usable = check_vocabulary(model, path); !usable) return usable;
   if (llama_model_has_encoder(model) && llama_model_has_decoder(model)) {
     return Error{
         ErrorKind::kUnavailable,
@@ -307,13 +330,27 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
 }
 
 Result<ModelFacts> LlamaModel::read_header(LlamaLibrary& library, const std::string& path) {
-  if (Result<void> usable = check_file(path); !usable) return usable.error();
-  llama_model_params params = llama_model_default_params();
-  params.vocab_only = true;
-  const Result<LoadedByLlama> model =
-      load_guarded(library, path, [&] { return llama_model_load_from_file(path.c_str(), params); });
+  const Result<LoadedByLlama> model = load_without_weights(library, path);
   if (!model) return model.error();
   return read_header_facts(model->get());
+}
+
+Result<LoadedVocabulary> LlamaModel::load_vocabulary(LlamaLibrary& library,
+                                                     const std::string& path) {
+  struct Kept {
+    explicit Kept(LoadedByLlama loaded)
+        : model(std::move(loaded)), vocabulary(llama_model_get_vocab(model.get())) {}
+
+    const LoadedByLlama model;
+    const LlamaVocabulary vocabulary;
+  };
+  Result<LoadedByLlama> model = load_without_weights(library, path);
+  if (!model) return model.error();
+  if (Result<void> usable = check_vocabulary(model->get(), path); !usable) return usable.error();
+  const auto kept = std::make_shared<const Kept>(*std::move(model));
+  return LoadedVocabulary{.vocabulary = {kept, &kept->vocabulary},
+                          .facts = read_header_facts(kept->model.get()),
+                          .named_chat_templates = named_chat_templates(kept->model.get())};
 }
 
 Result<void> LlamaModel::rehearse(LlamaLibrary& library, const std::string& path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -92,6 +93,15 @@ struct ModelFacts {
   std::string end_text;
 };
 
+// What a file has for texts, loaded without its weights.
+struct LoadedVocabulary {
+  std::shared_ptr<const Vocabulary> vocabulary;  // keeps what libllama has of the file
+  ModelFacts facts;                              // as LlamaModel::read_header has them
+
+  // Further chat templates of the file by their names ("tool_use").
+  std::map<std::string, std::string> named_chat_templates;
+};
+
 // Const and thread-safe once loaded.
 class LlamaModel {
  public:
@@ -111,6 +121,10 @@ class LlamaModel {
   // vocabulary. Where heads differ between layers cell_bytes_f16 is a bound. Errors as load(), as
   // far as they show in the header.
   static Result<ModelFacts> read_header(LlamaLibrary& library, const std::string& path);
+
+  // The vocabulary of a file and its chat templates, without reading the weights. `library` must
+  // outlive the vocabulary. Errors as read_header(); kUnavailable also for a file without one.
+  static Result<LoadedVocabulary> load_vocabulary(LlamaLibrary& library, const std::string& path);
 
   ~LlamaModel();
   LlamaModel(const LlamaModel&) = delete;
