@@ -15,6 +15,7 @@
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
 #include "api/pages/request_log.h"
+#include "api/pages/tokenizer_pages.h"
 #include "api/storage/response_store.h"
 #include "api/wire/dialect.h"
 #include "api/wire/refusals.h"
@@ -62,8 +63,10 @@ class ApiServer::Core {
   void take(const CallRoute& route, const http::ServerRequest& request, http::Exchange exchange);
   void show(Page page, Access access, const http::ServerRequest& request, http::Exchange exchange);
   void show_input(const http::ServerRequest& request, http::Exchange exchange);
+  void show_tokens(TokenizerPage page, const http::ServerRequest& request, http::Exchange exchange);
 
   http::Loop& loop_;
+  const ModelRegistry& registry_;
   const ApiOptions options_;
   const std::shared_ptr<ServeMetrics> metrics_;
   const std::shared_ptr<KeyAccounts> accounts_;
@@ -88,6 +91,7 @@ class ApiServer::Core {
 ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& registry,
                       ApiOptions options)
     : loop_(loop),
+      registry_(registry),
       options_(std::move(options)),
       metrics_(options_.metrics ? options_.metrics : std::make_shared<ServeMetrics>()),
       accounts_(options_.accounts ? options_.accounts
@@ -208,6 +212,12 @@ void ApiServer::Core::add_calls(RouteTable& table) {
   call(kCountTokensPath, {.dialect = Dialect::kMessages, .counts_only = true});
   call("/v2/rerank", {.endpoint = llm::Endpoint::kRerank, .unit_scores = true});
   call("/rerank", {.endpoint = llm::Endpoint::kRerank, .may_be_tei = true});
+  for (const auto& [path, page] : tokenizer_pages()) {
+    const auto shown = [page, this](const http::ServerRequest& request, http::Exchange to) {
+      show_tokens(page, request, std::move(to));
+    };
+    table.add("POST", path, http::Handler(shown).taking_gzip());
+  }
 }
 
 void ApiServer::Core::add_pages(RouteTable& table) {
@@ -277,6 +287,18 @@ void ApiServer::Core::show_input(const http::ServerRequest& request, http::Excha
     return show_input_items(responses_, key, id, query);
   };
   calls_.show_later(*std::move(admitted), std::move(exchange), std::move(list));
+}
+
+// On a worker: texts are long, and the first use of a tokenizer reads its file. No request to a
+// model, so it does not wait for its turn among those.
+void ApiServer::Core::show_tokens(TokenizerPage page, const http::ServerRequest& request,
+                                  http::Exchange exchange) {
+  std::optional<RequestContext> admitted = admit(request, Access::kCall, exchange);
+  if (!admitted) return;
+  calls_.show_of_body(*std::move(admitted), request, std::move(exchange),
+                      [this, page](std::string_view body) {
+                        return page(registry_, options_.unknown_fields, body);
+                      });
 }
 
 // --- the end ------------------------------------------------------------------------------------

@@ -7,15 +7,20 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "api/calls/live_requests.h"
 #include "api/calls/model_registry.h"
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
+#include "api/pages/tokenizer_pages.h"
 #include "api/storage/response_store.h"
 #include "api/testing/all_parts.h"
+#include "api/testing/byte_tokenizer.h"
 #include "api/wire/call_reply.h"
 #include "api/wire/error_reply.h"
 #include "api/wire/messages_reply.h"
@@ -195,6 +200,28 @@ void add_kept_and_ollama() {
   add("OllamaError", json::parse(ollama_error({.message = "what"})));
 }
 
+// The pages of tokenizers.
+void add_tokens() {
+  ModelRegistry models;
+  models.add({.name = "m",
+              .tokenizer = std::make_shared<llm::LazyTokenizer>(
+                  []() -> Result<std::shared_ptr<const llm::Tokenizer>> {
+                    return std::make_shared<const testing::ByteTokenizer>();
+                  })},
+             /*any=*/true);
+  const auto added = [&](std::string_view schema, TokenizerPage page, std::string_view body) {
+    const auto answer = page(models, llm::UnknownFields::kRefuse, body);
+    add(schema, json::parse(std::get<http::ServerReply>(answer).body));
+  };
+  added("ContentTokens", show_tokenized, R"({"content":"a"})");
+  added("ContentTokens", show_tokenized, R"({"content":"a\u00e9","with_pieces":true})");
+  added("PromptTokens", show_tokenized, R"({"prompt":"a"})");
+  added("PromptTokens", show_tokenized,
+        R"({"messages":[{"role":"user","content":"a"}],"return_token_strs":true})");
+  added("DetokenizedText", show_detokenized, R"({"tokens":[97]})");
+  added("RenderedPrompt", show_rendered, R"({"messages":[{"role":"user","content":"a"}]})");
+}
+
 // Files and batches at their least and at their most. Lists and what is said of a file that was
 // taken away are judged as a running server says them: tests/clients/storage_test.mjs.
 void add_storage() {
@@ -234,6 +261,7 @@ int main() {
   api::add_dialects();
   api::add_pages();
   api::add_kept_and_ollama();
+  api::add_tokens();
   api::add_storage();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});

@@ -30,6 +30,9 @@ Hash128 id_hash(uint64_t count, const std::string& secret) {
   return hash128({text.data(), text.size()});
 }
 
+// A page that is made of a body, tokens and their texts, may take so many bytes for each of it.
+constexpr size_t kPageBytesPerByte = 8;
+
 // How often calls are polled for deadlines and quiet streams.
 constexpr Duration kTick = std::chrono::milliseconds(250);
 
@@ -110,7 +113,7 @@ void ActiveCalls::take(const CallRoute& route, RequestContext context,
 }
 
 void ActiveCalls::show_later(RequestContext context, http::Exchange exchange,
-                             std::function<http::ServerReply()> make) {
+                             std::function<PageAnswer()> make) {
   if (pages_ >= kPagesMax) {
     const llm::Failure failure = too_many_pages();
     return send_reply(std::move(context), error_reply(failure), failure.code, std::move(exchange));
@@ -140,7 +143,12 @@ void ActiveCalls::show_later(RequestContext context, http::Exchange exchange,
             reply.status = client_left().status;  // for the log
             code = client_left().code;
           } else {
-            reply = make();
+            PageAnswer answer = make();
+            if (const auto* failure = std::get_if<llm::Failure>(&answer)) {
+              refuse(*failure);
+            } else {
+              reply = std::get<http::ServerReply>(std::move(answer));
+            }
           }
         } catch (const std::bad_alloc&) {
           refuse(no_memory("to make this page"));
@@ -154,6 +162,41 @@ void ActiveCalls::show_later(RequestContext context, http::Exchange exchange,
         services_.in_flight.leave();
       },
       async::Executor::Length::kLong);
+}
+
+void ActiveCalls::show_of_body(RequestContext context, const http::ServerRequest& request,
+                               http::Exchange exchange,
+                               std::function<PageAnswer(std::string_view body)> make) {
+  // Returns the memory when the page is made, or is not wanted any more.
+  struct Held {
+    Held(BodyMemoryBudget& of, std::string sent)
+        : budget(of), body(std::move(sent)), taken(body.size()) {}
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() { budget.release(taken); }
+
+    BodyMemoryBudget& budget;
+    std::string body;
+    size_t taken;
+  };
+  const auto refuse = [&](const llm::Failure& failure) {
+    send_reply(std::move(context), error_reply(failure), failure.code, std::move(exchange));
+  };
+  if (services_.gate.state() == ServeState::kLoading) return refuse(loading());
+  if (services_.gate.state() == ServeState::kStopping) return refuse(stopping());
+  if (!services_.body_memory.take(request.body.size())) return refuse(no_room_for_body());
+  auto held = std::make_shared<Held>(services_.body_memory, std::move(request.body));
+  auto page = [this, held = std::move(held), gzip = request.gzip,
+               make = std::move(make)]() -> PageAnswer {
+    BodyMemoryBudget& budget = services_.body_memory;
+    if (auto refusal = admit_body(budget, gzip, rules_.body_bytes_max, held->body, held->taken))
+      return *std::move(refusal);
+    const size_t bytes = held->body.size() * kPageBytesPerByte;
+    if (!budget.grow(bytes)) return no_room_for_body();
+    held->taken += bytes;
+    return make(held->body);
+  };
+  show_later(std::move(context), std::move(exchange), std::move(page));
 }
 
 void ActiveCalls::over(Call& call) {

@@ -12,6 +12,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "api/calls/admission.h"
 #include "api/calls/call.h"
@@ -88,8 +90,14 @@ class ActiveCalls {
 
   // A page that takes longer to make than the loop has time; 429 above kPagesMax. `make` runs on a
   // worker, unless the client has left by then; stopping the server waits for it.
+  using PageAnswer = std::variant<http::ServerReply, llm::Failure>;
   void show_later(RequestContext context, http::Exchange exchange,
-                  std::function<http::ServerReply()> make);
+                  std::function<PageAnswer()> make);
+
+  // The same for a page that is made of the request's body: it may be compressed, and it counts
+  // against the memory of bodies as that of a call does. 503 while models load.
+  void show_of_body(RequestContext context, const http::ServerRequest& request,
+                    http::Exchange exchange, std::function<PageAnswer(std::string_view body)> make);
 
   // Answers all calls with this failure and cancels their requests.
   void give_up_all(const llm::Failure& why);

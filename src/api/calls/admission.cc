@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "api/wire/refusals.h"
+#include "http/gunzip.h"
+#include "json/limits.h"
 
 namespace windrow::api {
 
@@ -32,6 +34,23 @@ std::optional<llm::Failure> CallGate::refusal() const {
 std::optional<llm::Failure> CallGate::refusal_of(const ServedModel& model) const {
   if (!unreachable_upstreams_ || !unreachable_upstreams_(model.upstreams)) return std::nullopt;
   return unreachable(model.name);
+}
+
+std::optional<llm::Failure> admit_body(BodyMemoryBudget& budget, bool gzip, size_t unpacked_max,
+                                       std::string& body, size_t& taken) {
+  if (gzip) {
+    Result<std::string> unpacked = http::gunzip(body, unpacked_max);
+    if (!unpacked) return unpackable_body(unpacked.error());
+    if (!budget.grow(unpacked->size())) return no_room_for_body();
+    taken += unpacked->size();
+    body = *std::move(unpacked);
+  }
+  const size_t values = count_json_values(body);
+  if (values > kJsonValuesMax) return too_many_values(values);
+  const size_t bytes = json_weight(values, body.size());
+  if (!budget.grow(bytes)) return no_room_for_body();
+  taken += bytes;
+  return std::nullopt;
 }
 
 }  // namespace windrow::api

@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "api/calls/model_registry.h"
 #include "base/clock.h"
@@ -102,6 +103,12 @@ class BodyMemoryBudget {
   size_t bytes_ = 0;
   int64_t requests_ = 0;
 };
+
+// Unpacks a body, if it is compressed, and takes memory for what it becomes unpacked and parsed;
+// adds that to `taken`. 413 or 429 where that is too much, 400 for a body that cannot be unpacked.
+// Any thread.
+std::optional<llm::Failure> admit_body(BodyMemoryBudget& budget, bool gzip, size_t unpacked_max,
+                                       std::string& body, size_t& taken);
 
 inline llm::Failure no_room_for_body() {
   return {.failure_class = llm::FailureClass::kTransient,

@@ -9,8 +9,6 @@
 #include "api/wire/messages_reply.h"
 #include "api/wire/ollama_reply.h"
 #include "api/wire/refusals.h"
-#include "http/gunzip.h"
-#include "json/limits.h"
 
 namespace windrow::api {
 namespace {
@@ -97,22 +95,11 @@ void Call::read_and_offer() {
   offer(std::move(plan));
 }
 
-// Unpacks the body, and takes memory for what it becomes unpacked and parsed.
 std::optional<llm::Failure> Call::admit_body() {
-  if (input_.gzip) {
-    Result<std::string> body = http::gunzip(input_.body, services_.rules.body_bytes_max);
-    if (!body) return unpackable_body(body.error());
-    if (!services_.body_memory.grow(body->size())) return no_room_for_body();
-    parsed_bytes_ += body->size();
-    input_.body = *std::move(body);
-    record_.log_body(input_.body);
-  }
-  const size_t values = count_json_values(input_.body);
-  if (values > kJsonValuesMax) return too_many_values(values);
-  const size_t bytes = json_weight(values, input_.body.size());
-  if (!services_.body_memory.grow(bytes)) return no_room_for_body();
-  parsed_bytes_ += bytes;
-  return std::nullopt;
+  auto refusal = api::admit_body(services_.body_memory, input_.gzip, services_.rules.body_bytes_max,
+                                 input_.body, parsed_bytes_);
+  if (input_.gzip && !refusal) record_.log_body(input_.body);
+  return refusal;
 }
 
 // Not a request to a model, so it does not wait for its turn among those.

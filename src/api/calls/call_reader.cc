@@ -45,7 +45,23 @@ llm::Failure refused(int32_t status, std::string code, std::string message,
           .param = std::move(param)};
 }
 
-std::variant<json::object, llm::Failure> parse(std::string_view body) {
+// For errors: "the models are chat, embed".
+std::string names_of(const ModelRegistry& registry) {
+  constexpr size_t kNamesMax = 10;
+  std::string names;
+  size_t count = 0;
+  for (const ServedModel& model : registry.list()) {
+    if (++count > kNamesMax) return fmt::format("the models are {}, ...", names);
+    if (!names.empty()) names += ", ";
+    names += model.name;
+  }
+  if (count == 0) return "this server has none";
+  return fmt::format("{} {}", count == 1 ? "the only model is" : "the models are", names);
+}
+
+}  // namespace
+
+std::variant<json::object, llm::Failure> parse_body(std::string_view body) {
   auto parsed = parse_json(body);
   if (const auto* fault = std::get_if<JsonFault>(&parsed)) {
     if (body.empty())
@@ -67,21 +83,6 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
   return std::move(value.get_object());
 }
 
-// For errors: "the models are chat, embed".
-std::string names_of(const ModelRegistry& registry) {
-  constexpr size_t kNamesMax = 10;
-  std::string names;
-  size_t count = 0;
-  for (const ServedModel& model : registry.list()) {
-    if (++count > kNamesMax) return fmt::format("the models are {}, ...", names);
-    if (!names.empty()) names += ", ";
-    names += model.name;
-  }
-  if (count == 0) return "this server has none";
-  return fmt::format("{} {}", count == 1 ? "the only model is" : "the models are", names);
-}
-
-// The model that the body names, whatever its endpoints are.
 std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint, Dialect dialect,
                                                           const json::object& body,
                                                           const ModelRegistry& registry) {
@@ -108,6 +109,8 @@ std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint
   }
   return model;
 }
+
+namespace {
 
 std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Dialect dialect,
                                                       const json::object& body,
@@ -288,7 +291,7 @@ uint64_t lane_id(std::string_view key, std::string_view lane) {
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
                                                const ModelRegistry& registry,
                                                const EarlierItems* earlier) {
-  auto parsed = parse(input.body);
+  auto parsed = parse_body(input.body);
   if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);
   auto& body = std::get<json::object>(parsed);
   if (input.dialect == Dialect::kOwn)

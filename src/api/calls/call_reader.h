@@ -84,6 +84,15 @@ struct CallPlan {
 // The id of a key's lane; 0 if `lane` is empty.
 uint64_t lane_id(std::string_view key, std::string_view lane);
 
+// A body that has to be a JSON object.
+std::variant<boost::json::object, llm::Failure> parse_body(std::string_view body);
+
+// The model that a body names, else the one that answers for unknown names, else the only one that
+// has `endpoint`. A failure, 404, for a model that is not served, and 400 for a name that is none.
+std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint, Dialect dialect,
+                                                          const boost::json::object& body,
+                                                          const ModelRegistry& registry);
+
 // A failure names the field at fault, in the names of the client's dialect: 400, or 404 for a model
 // that is not served. `earlier`: what a body of /v1/responses may refer to; null: nothing.
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,

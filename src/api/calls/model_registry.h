@@ -14,6 +14,7 @@
 #include "dispatch/dispatcher.h"
 #include "llm/model_status.h"
 #include "llm/request_json.h"
+#include "llm/tokenizer.h"
 
 namespace windrow::api {
 
@@ -37,6 +38,9 @@ struct ServedModel {
 
   // For a model that is loaded and unloaded; null: it is always loaded, or an upstream has it.
   std::shared_ptr<llm::ModelResidency> residence = nullptr;
+
+  // Null: there is none, because an upstream has the model and no --tokenizer names a file for it.
+  std::shared_ptr<llm::LazyTokenizer> tokenizer = nullptr;
 };
 
 enum class ServeState : uint8_t {

@@ -1,0 +1,69 @@
+// ByteTokenizer: each byte is a token, and 256 is the beginning of a context, "<s>". A chat is its
+// messages as "role: content", one a line, and "assistant:" where an answer is asked for.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value_to.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "llm/tokenizer.h"
+
+namespace windrow::api::testing {
+
+class ByteTokenizer final : public llm::Tokenizer {
+ public:
+  static constexpr int32_t kBegin = 256;
+
+  int32_t vocabulary_size() const override { return kBegin + 1; }
+  int32_t context_tokens_max() const override { return 4096; }
+
+  std::vector<int32_t> encode(std::string_view text, bool control, bool begin) const override {
+    std::vector<int32_t> tokens;
+    if (begin) tokens.push_back(kBegin);
+    while (!text.empty()) {
+      if (control && text.starts_with("<s>")) {
+        tokens.push_back(kBegin);
+        text.remove_prefix(3);
+      } else {
+        tokens.push_back(static_cast<unsigned char>(text.front()));
+        text.remove_prefix(1);
+      }
+    }
+    return tokens;
+  }
+
+  void append_piece(int32_t token, std::string& bytes) const override {
+    if (token == kBegin) {
+      bytes += "<s>";
+    } else {
+      bytes += static_cast<char>(token);
+    }
+  }
+
+  std::variant<llm::RenderedChat, llm::Failure> render(const llm::Chat& chat,
+                                                       bool asks_for_answer) const override {
+    std::string text;
+    for (const boost::json::value& message : chat.messages) {
+      const auto role = boost::json::value_to<std::string>(message.at("role"));
+      if (role == "system") {
+        return llm::Failure{.code = "chat_template_refused",
+                            .message = "no system messages",
+                            .param = "messages[0].role"};
+      }
+      text += role + ": " + boost::json::value_to<std::string>(message.at("content")) + "\n";
+    }
+    if (asks_for_answer) text += "assistant:";
+    return llm::RenderedChat{.text = text, .tokens = encode(text, true, true)};
+  }
+
+  std::variant<llm::AppendedTokens, llm::Failure> append(const llm::SampledAnswer&,
+                                                         const llm::Chat&) const override {
+    return llm::AppendedTokens{};
+  }
+};
+
+}  // namespace windrow::api::testing
