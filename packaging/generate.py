@@ -17,6 +17,7 @@ COMMANDS = [
     ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
+    ("tokenize", "the tokens of a text or a chat"),
     ("config", "every setting, its value and where that comes from"),
     ("keys", "API keys of a server"),
     ("probe", "find the best concurrency for a server"),
@@ -70,7 +71,8 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "serve", "retry", "status", "keys", "probe", "sim-upstream"):
+    for command in ("run", "serve", "retry", "status", "tokenize", "keys", "probe",
+                    "sim-upstream"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
@@ -126,6 +128,7 @@ def manual(commands):
     page = page.replace("@SERVE_FLAGS@", manual_flags(commands["serve"]))
     page = page.replace("@NOT_OF_SERVE@", ", ".join(f"\\fB{roff(flag)}\\fR"
                                                     for flag in sorted(NOT_OF_SERVE)))
+    page = page.replace("@TOKENIZE_FLAGS@", manual_flags(commands["tokenize"]))
     page = page.replace("@KEYS_FLAGS@", manual_flags(commands["keys"]))
     page = page.replace("@PROBE_FLAGS@", manual_flags(commands["probe"]))
     return page.replace("@FLAGS@", manual_flags(commands["run"]))
@@ -156,6 +159,7 @@ def bash(commands):
     serve = " ".join([flag for _, flag, _, _ in flags_of(commands, "serve")]
                      + ["--no-color", "--help"])
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
+    tokenize = " ".join([flag for _, flag, _, _ in commands["tokenize"]] + ["--help"])
     keys = " ".join([flag for _, flag, _, _ in commands["keys"]] + ["--help"])
     probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
@@ -184,6 +188,7 @@ _windrow() {{
     retry) flags='{retry}' ;;
     serve) flags='{serve}' ;;
     status) flags='{status}' ;;
+    tokenize) flags='{tokenize}' ;;
     keys) flags='{keys}' ;;
     probe) flags='{probe}' ;;
     sim-upstream) flags='{sim}' ;;
@@ -239,6 +244,7 @@ def zsh(commands):
     retry = zsh_flags(commands["retry"])
     serve = zsh_flags(flags_of(commands, "serve"))
     status = zsh_flags(commands["status"])
+    tokenize = zsh_flags(commands["tokenize"])
     keys = zsh_flags(commands["keys"])
     probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
@@ -247,7 +253,7 @@ def zsh(commands):
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
-  local -a sim_flags
+  local -a sim_flags tokenize_flags
   commands=(
 {names}
   )
@@ -266,6 +272,10 @@ _windrow() {{
   serve_flags=(
 {serve}
     '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  tokenize_flags=(
+{tokenize}
     '--help[explain the command]'
   )
   keys_flags=(
@@ -298,6 +308,7 @@ _windrow() {{
     keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
     status) _arguments $status_flags '1:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
+    tokenize) _arguments $tokenize_flags '1:text:_files' ;;
     config) _arguments $run_flags $flags '1:what:(show)' ;;
     probe) _arguments $probe_flags ;;
     sim-upstream) _arguments $sim_flags ;;

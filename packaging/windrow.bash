@@ -4,7 +4,7 @@ _windrow() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run retry serve status inspect config keys probe sim-upstream --version --help' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'run retry serve status inspect tokenize config keys probe sim-upstream --version --help' -- "$word")
     return
   fi
   if ((COMP_CWORD == 2)) && [[ $before == config ]]; then
@@ -19,8 +19,9 @@ _windrow() {
   case ${COMP_WORDS[1]} in
     run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --reply-memory-mb --self-check --set --unknown-fields --max-tokens-default --call-reasoning --keep-truncated --schema-unknown --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
     retry) flags='--only --input --limit --strict --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --reply-memory-mb --self-check --set --unknown-fields --max-tokens-default --call-reasoning --keep-truncated --schema-unknown --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
-    serve) flags='--load --memory --keep-loaded --unload-idle-s --load-wait-s --listen --data-dir --max-batches --max-batch-rows --mixed-models --max-file-mb --max-files-mb --api-keys --insecure-no-keys --tls-cert --tls-key --cors-origin --max-body-mb --keep-items-mb --max-queue --refusal-patience --max-linger-us --metrics-open --log --log-prompts --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --set --unknown-fields --max-tokens-default --call-reasoning --schema-unknown --no-dedupe --rows-max --batch-tokens --step-ms --grace --json --quiet --color --no-color --help' ;;
+    serve) flags='--load --memory --keep-loaded --unload-idle-s --load-wait-s --tokenizer --listen --data-dir --max-batches --max-batch-rows --mixed-models --max-file-mb --max-files-mb --api-keys --insecure-no-keys --tls-cert --tls-key --cors-origin --max-body-mb --keep-items-mb --max-queue --refusal-patience --max-linger-us --metrics-open --log --log-prompts --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --set --unknown-fields --max-tokens-default --call-reasoning --schema-unknown --no-dedupe --rows-max --batch-tokens --step-ms --grace --json --quiet --color --no-color --help' ;;
     status) flags='--prices --histogram --no-histogram --json --help' ;;
+    tokenize) flags='--model --messages --chat-template --decode --add-special --count --json --help' ;;
     keys) flags='--rpm --tpm --in-flight --priority --weight --admin --json --help' ;;
     probe) flags='--upstream --model --api-key-env --in-flight --seconds-each --requests-each --max-tokens --prompt --input --json --help' ;;
     sim-upstream) flags='--listen --address --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
@@ -34,7 +35,7 @@ _windrow() {
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
     --priority) mapfile -t COMPREPLY < <(compgen -W 'interactive normal batch' -- "$word") && return ;;
     --answer) mapfile -t COMPREPLY < <(compgen -W 'text echo json' -- "$word") && return ;;
-    -o|--output|--chat-template|--lora|--cache|--report|--data-dir|--api-keys|--tls-cert|--tls-key|--log|--prices|--input|--model)
+    -o|--output|--lora|--cache|--report|--tokenizer|--data-dir|--api-keys|--tls-cert|--tls-key|--log|--prices|--chat-template|--input|--model)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
       return

@@ -57,6 +57,26 @@ TEST(Commands, InspectSaysWhatAModelIs) {
   EXPECT_THAT(ended.output, HasSubstr("CPU"));
 }
 
+TEST(Commands, TokenizeAndBack) {
+  JobFolder folder;
+  folder.use_model(model_path("qwen3", "q8_0"));
+  folder.write("text.txt", "the house,\nZo\xC3\xAB");
+  const Ended ids = folder.windrow({"tokenize", "--model", "model.gguf", "text.txt"});
+  EXPECT_EQ(ids.code, 0) << ids;
+  EXPECT_EQ(ids.errors, "");
+  folder.write("ids.txt", ids.output);
+  const Ended text = folder.windrow({"tokenize", "--model", "model.gguf", "--decode", "ids.txt"});
+  EXPECT_EQ(text.output, "the house,\nZo\xC3\xAB") << text;
+  folder.write("chat.json", R"([{"role":"user","content":"hi"}])");
+  const Ended chat =
+      folder.windrow({"tokenize", "--model", "sim:", "--messages", "--json", "chat.json"});
+  EXPECT_EQ(chat.code, 0) << chat;
+  EXPECT_GT(json::parse(chat.output).at("count").as_int64(), 5);
+  const Ended wrong = folder.windrow({"tokenize", "--model", "model.gguf", "--decode", "text.txt"});
+  EXPECT_EQ(wrong.code, 2) << wrong;
+  EXPECT_THAT(wrong.errors, HasSubstr("is not a token id of this model"));
+}
+
 TEST(Commands, InspectAsJson) {
   JobFolder folder;
   struct Expected {

@@ -50,6 +50,39 @@ TEST(ServeUpstream, UpstreamsAnswerForTheServer) {
   EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_answers_total{} 2", label)));
 }
 
+TEST(ServeUpstream, AFileHereIsTheTokenizerOfAModelThere) {
+  const JobFolder folder;
+  folder.use_model(model_path("qwen3"));
+  Served behind(folder, {"--model", "chat=model.gguf"});
+  ASSERT_TRUE(behind.wait_until_ready());
+  const std::string url = fmt::format("http://127.0.0.1:{}/v1", behind.port());
+  Served front(folder, {"--upstream", url, "--tokenizer", "chat=model.gguf"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const std::string messages = R"("messages":[{"role":"user","content":"the house"}])";
+  const std::string there = behind.post("/tokenize", fmt::format("{{{}}}", messages)).body;
+  const std::string here =
+      front.post("/tokenize", fmt::format(R"({{"model":"chat",{}}})", messages)).body;
+  EXPECT_EQ(json::parse(here).at("tokens"), json::parse(there).at("tokens"));
+  const json::value answer =
+      json::parse(front
+                      .post("/v1/chat/completions",
+                            fmt::format(R"({{"model":"chat","max_tokens":1,{}}})", messages))
+                      .body);
+  EXPECT_EQ(answer.at("usage").at("prompt_tokens"), json::parse(here).at("count"))
+      << "the tokens are those that a chat sends";
+
+  Served without(folder, {"--upstream", url});
+  ASSERT_TRUE(without.wait_until_ready());
+  const HttpReply refused = without.post("/tokenize", R"({"model":"chat","content":"a"})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("--tokenizer chat=model.gguf"));
+
+  const Ended unknown = folder.windrow(
+      {"serve", "--listen", "127.0.0.1:0", "--upstream", url, "--tokenizer", "other=model.gguf"});
+  EXPECT_EQ(unknown.code, 2) << unknown;
+  EXPECT_THAT(unknown.errors, HasSubstr("no server has a model of this name; the models are chat"));
+}
+
 TEST(ServeUpstream, ClientsDoNotSeeTheUrlsOfUpstreams) {
   const JobFolder folder;
   const SimUpstream behind(folder, {"--fault", "reset=1"});

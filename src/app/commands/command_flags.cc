@@ -59,6 +59,33 @@ const std::array<Flag<InspectCommand>, 1> kInspectFlags = {{
     {.name = "json", .help = "as one JSON object", .set = set_switch<&InspectCommand::json>},
 }};
 
+const std::array<Flag<TokenizeCommand>, 7> kTokenizeFlags = {{
+    {.name = "model",
+     .value_name = "PATH",
+     .help = "GGUF file with the tokenizer, hf:OWNER/REPO/FILE.gguf, https://... or sim:",
+     .set = set_text<&TokenizeCommand::model>},
+    {.name = "messages",
+     .help = "the input is a JSON array of chat messages, or a body of /v1/chat/completions",
+     .set = set_switch<&TokenizeCommand::messages>},
+    {.name = "chat-template",
+     .value_name = "FILE|NAME",
+     .help = "chat template instead of the model's own: a Jinja file, or chatml",
+     .set = set_text<&TokenizeCommand::chat_template>},
+    {.name = "decode",
+     .help = "the input is token ids; print their text",
+     .set = set_switch<&TokenizeCommand::decode>},
+    {.name = "add-special",
+     .help = "with the token that the model wants at the beginning of a context",
+     .set = set_switch<&TokenizeCommand::add_special>},
+    {.name = "count",
+     .help = "print the number of tokens",
+     .set = set_switch<&TokenizeCommand::count>},
+    {.name = "json",
+     .help = "print count, tokens and pieces as one JSON object",
+     .excludes = "count",
+     .set = set_switch<&TokenizeCommand::json>},
+}};
+
 const std::array<Flag<ConfigShowCommand>, 1> kConfigShowFlags = {{
     {.name = "json", .help = "as one JSON object", .set = set_switch<&ConfigShowCommand::json>},
 }};
@@ -132,6 +159,10 @@ std::span<const Flag<StatusCommand>> status_flags() {
 
 std::span<const Flag<InspectCommand>> inspect_flags() {
   return kInspectFlags;
+}
+
+std::span<const Flag<TokenizeCommand>> tokenize_flags() {
+  return kTokenizeFlags;
 }
 
 std::span<const Flag<ConfigShowCommand>> config_show_flags() {

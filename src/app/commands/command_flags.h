@@ -1,6 +1,6 @@
 // The flags of the commands that have few of them: `run` and `retry` beside their settings, and
-// `status`, `inspect`, `config show` and `keys`; and the texts of --help, made from all flags and
-// from the table of settings (help.cc).
+// `status`, `inspect`, `tokenize`, `config show` and `keys`; and the texts of --help, made from all
+// flags and from the table of settings (help.cc).
 #pragma once
 
 #include <span>
@@ -16,6 +16,7 @@ std::span<const Flag<RunCommand>> run_flags();
 std::span<const Flag<RetryCommand>> retry_flags();
 std::span<const Flag<StatusCommand>> status_flags();
 std::span<const Flag<InspectCommand>> inspect_flags();
+std::span<const Flag<TokenizeCommand>> tokenize_flags();
 std::span<const Flag<ConfigShowCommand>> config_show_flags();
 std::span<const Flag<KeysAddCommand>> keys_add_flags();
 std::span<const Flag<KeysListCommand>> keys_list_flags();
@@ -26,6 +27,7 @@ std::string retry_help_text();
 std::string serve_help_text();
 std::string status_help_text();
 std::string inspect_help_text();
+std::string tokenize_help_text();
 std::string config_help_text();
 std::string keys_help_text();
 std::string probe_help_text();

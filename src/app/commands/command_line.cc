@@ -303,6 +303,16 @@ Result<void> check_inspect(const InspectCommand& command) {
   return needed("no model was named; write windrow inspect MODEL.gguf");
 }
 
+Result<void> check_tokenize(const TokenizeCommand& command) {
+  if (command.model.empty())
+    return needed("no model was named; write windrow tokenize --model MODEL.gguf FILE");
+  if (command.decode && (command.messages || command.count || command.json || command.add_special))
+    return needed("--decode prints a text and takes no other flag than --model");
+  if (command.messages && command.add_special)
+    return needed("--messages has what the model wants at the beginning; leave --add-special out");
+  return {};
+}
+
 Result<void> check_keys_add(const KeysAddCommand& command) {
   if (!command.file.empty() && !command.name.empty()) return {};
   return needed("a file and a name are needed: windrow keys add keys.txt NAME");
@@ -373,6 +383,15 @@ Result<Command> parse_inspect(std::span<const std::string> arguments) {
                                      .words = {{"model", &InspectCommand::model}},
                                      .check = check_inspect},
                                     arguments);
+}
+
+Result<Command> parse_tokenize(std::span<const std::string> arguments) {
+  return parse_form<TokenizeCommand>({.name = "windrow tokenize",
+                                      .help = tokenize_help_text,
+                                      .flags = tokenize_flags(),
+                                      .words = {{"input", &TokenizeCommand::input}},
+                                      .check = check_tokenize},
+                                     arguments);
 }
 
 Result<Command> parse_config_show(std::span<const std::string> arguments) {
@@ -467,6 +486,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "serve") return parse_serve(rest);
   if (word == "status") return parse_status(rest);
   if (word == "inspect") return parse_inspect(rest);
+  if (word == "tokenize") return parse_tokenize(rest);
   if (word == "config") return parse_config(rest);
   if (word == "keys") return parse_keys(rest);
   if (word == "probe") return parse_probe(rest);
@@ -474,9 +494,9 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
-  constexpr auto kWords =
-      std::to_array<std::string_view>({"run", "retry", "serve", "status", "inspect", "config",
-                                       "keys", "probe", "sim-upstream", "--version", "--help"});
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"run", "retry", "serve", "status", "inspect", "tokenize", "config", "keys", "probe",
+       "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

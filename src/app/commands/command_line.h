@@ -48,6 +48,17 @@ struct InspectCommand {
   bool json = false;
 };
 
+struct TokenizeCommand {
+  std::string input;  // a file; empty or "-": standard input
+  std::string model;
+  std::string chat_template;  // as --chat-template of `run`
+  bool messages = false;      // the input is a chat, not a text
+  bool decode = false;        // the input is token ids
+  bool add_special = false;
+  bool count = false;
+  bool json = false;
+};
+
 struct KeysAddCommand {
   std::string file;
   std::string name;
@@ -74,9 +85,10 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command = std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
-                             ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
-                             ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+using Command =
+    std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
+                 TokenizeCommand, ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand,
+                 KeysListCommand, ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

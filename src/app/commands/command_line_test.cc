@@ -98,6 +98,8 @@ TEST(CommandLine, StandardInputIsADash) {
 TEST(CommandLine, OtherCommands) {
   EXPECT_TRUE(std::get<InspectCommand>(*parse("inspect m.gguf --json")).json);
   EXPECT_EQ(std::get<InspectCommand>(*parse("inspect m.gguf")).model, "m.gguf");
+  EXPECT_EQ(std::get<TokenizeCommand>(*parse("tokenize --model m.gguf a.txt")).input, "a.txt");
+  EXPECT_TRUE(std::get<TokenizeCommand>(*parse("tokenize --model m.gguf --decode -")).decode);
   EXPECT_TRUE(std::get<ConfigShowCommand>(*parse("config show --json --ctx 4")).json);
   EXPECT_EQ(std::get<ConfigShowCommand>(*parse("config show --ctx 4")).flags.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<ConfigFlagsCommand>(*parse("config flags")));
@@ -106,6 +108,7 @@ TEST(CommandLine, OtherCommands) {
   EXPECT_EQ(std::get<HelpCommand>(*parse("run --help")).text, run_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("run -h --rows-max 4")).text, run_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("inspect --help")).text, inspect_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("tokenize --help")).text, tokenize_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("sim-upstream --help")).text, sim_upstream_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text());
@@ -146,6 +149,12 @@ TEST(CommandLine, MistakesAreExplained) {
   EXPECT_EQ(message_of("run in -o"), "--output needs a value after it");
   EXPECT_EQ(message_of("run in -o out --ctx"), "--ctx needs a value after it");
   EXPECT_EQ(message_of("inspect"), "no model was named; write windrow inspect MODEL.gguf");
+  EXPECT_EQ(message_of("tokenize a.txt"),
+            "no model was named; write windrow tokenize --model MODEL.gguf FILE");
+  EXPECT_EQ(message_of("tokenize --model m.gguf --decode --json"),
+            "--decode prints a text and takes no other flag than --model");
+  EXPECT_EQ(message_of("tokenize --model m.gguf --count --json"),
+            "--count and --json exclude each other");
   EXPECT_EQ(message_of("config"),
             "windrow config needs a word after it; did you mean windrow config show?");
   EXPECT_EQ(message_of("config shwo"),
@@ -213,7 +222,8 @@ TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
     }
   }
   std::istringstream stream(run_help_text() + serve_help_text() + keys_help_text() + help_text() +
-                            inspect_help_text() + config_help_text() + sim_upstream_help_text());
+                            inspect_help_text() + tokenize_help_text() + config_help_text() +
+                            sim_upstream_help_text());
   for (std::string line; std::getline(stream, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

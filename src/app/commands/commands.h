@@ -5,10 +5,12 @@
 
 #include <boost/json/object.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/commands/command_line.h"
 #include "app/settings/environment.h"
+#include "base/result.h"
 
 namespace windrow {
 class Clock;
@@ -23,6 +25,10 @@ namespace windrow::engine {
 struct Device;
 struct ModelFacts;
 }  // namespace windrow::engine
+
+namespace windrow::llm {
+class Tokenizer;
+}
 
 namespace windrow::app {
 
@@ -59,6 +65,15 @@ boost::json::object inspection_json(const std::string& path, const engine::Model
                                     const std::vector<engine::Device>& devices);
 std::string inspection_text(const std::string& path, const engine::ModelFacts& facts,
                             const std::vector<engine::Device>& devices);
+
+// `windrow tokenize`: prints the tokens of a text or of a chat, or the text of tokens. Downloads a
+// remote model first.
+int tokenize_command(const TokenizeCommand& command, const Environment& environment);
+
+// What it prints for this input. kInvalid for an input that is not what the command says, for ids
+// outside the vocabulary, and for messages that the template cannot write.
+Result<std::string> tokenize_output(const TokenizeCommand& command, const llm::Tokenizer& tokenizer,
+                                    std::string_view input);
 
 // `windrow config show`: prints every setting with its value and where that came from.
 int config_show_command(const ConfigShowCommand& command, const Environment& environment);

@@ -93,6 +93,7 @@ std::string help_text() {
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
   text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
+  text += help_line("windrow tokenize --model MODEL.gguf FILE", "the tokens of a text or a chat");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
   text += help_line("windrow keys add FILE NAME", "create an API key for the server");
   text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
@@ -172,6 +173,16 @@ std::string inspect_help_text() {
          "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
          "https://... are downloaded first, once.\n\n" +
          table_help(inspect_flags());
+}
+
+std::string tokenize_help_text() {
+  return "windrow tokenize --model MODEL.gguf [FILE|-] [flags]\n\n"
+         "Prints the token ids of a text, or of a chat as the model would get it. Only the "
+         "tokenizer and\n"
+         "the chat template of the model's file are read. The text is taken as it is, with its "
+         "last line\n"
+         "end; control tokens that it names are those tokens. No FILE is standard input.\n\n" +
+         table_help(tokenize_flags());
 }
 
 std::string config_help_text() {

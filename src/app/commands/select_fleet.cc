@@ -110,8 +110,11 @@ std::unique_ptr<fleet::ServerFleet> make_server_fleet(
     const FleetChoice& choice, std::function<Result<void>(std::vector<fleet::ModelChoice>&)> fetch,
     const FleetSetting& setting) {
   if (!choice.upstreams.empty()) {
-    return std::make_unique<fleet::UpstreamServerFleet>(
-        upstream_options(choice, setting), setting.disk, setting.clock, setting.events);
+    fleet::UpstreamFleetOptions options = upstream_options(choice, setting);
+    options.tokenizers = choice.tokenizers;
+    options.backends_folder = backends_folder();
+    return std::make_unique<fleet::UpstreamServerFleet>(std::move(options), setting.disk,
+                                                        setting.clock, setting.events);
   }
   const auto source = [models = choice.models, fetch = std::move(fetch),
                        &settings = setting.settings]() -> Result<fleet::LocalModels> {

@@ -24,6 +24,7 @@ namespace windrow::app {
 struct FleetChoice {
   std::vector<fleet::ModelChoice> models;
   std::vector<fleet::UpstreamChoice> upstreams;  // then there are no models
+  std::vector<fleet::ModelChoice> tokenizers;    // of a server's upstreams
   fleet::Spending spending;
 };
 

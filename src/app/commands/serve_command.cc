@@ -28,11 +28,13 @@
 #include "app/process/open_files.h"
 #include "app/process/service_manager.h"
 #include "app/process/signals.h"
+#include "app/settings/model_settings.h"
 #include "app/settings/run_options.h"
 #include "app/settings/serve_options.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
+#include "fleet/chat_template_choice.h"
 #include "http/loop.h"
 #include "store/disk.h"
 
@@ -155,8 +157,13 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   Console& console = context.console();
   const Result<ServeOptions> options = serve_options(settings);
   if (!options) return context.fail(options.error());
-  const Result<FleetChoice> chosen = context.choose();
+  Result<FleetChoice> chosen = context.choose();
   if (!chosen) return context.fail(chosen.error());
+  Result<std::vector<fleet::ModelChoice>> tokenizers = tokenizer_choices(settings);
+  if (!tokenizers) return context.fail(tokenizers.error());
+  if (const Result<void> read = fleet::read_piped_templates(*tokenizers); !read)
+    return context.fail(read.error());
+  chosen->tokenizers = *std::move(tokenizers);
   if (const Result<void> checked = check_names(settings, chosen->models); !checked)
     return context.fail(checked.error());
   std::unique_ptr<api::KeyFile> key_file;

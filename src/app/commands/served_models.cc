@@ -21,7 +21,8 @@ api::ServedModel served_model(const fleet::FleetModel& model) {
           .vocabulary_size = model.vocabulary_size,
           .fingerprint = model.fingerprint,
           .owner = model.owner,
-          .residence = model.residency};
+          .residence = model.residency,
+          .tokenizer = model.tokenizer};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/sim/sim_options.h"
+#include "model_store/model_source.h"
 
 namespace windrow::app {
 namespace {
@@ -169,6 +170,46 @@ Result<void> add_model_options(std::vector<fleet::ModelChoice>& choices, const S
     }
   }
   return {};
+}
+
+Result<std::vector<fleet::ModelChoice>> tokenizer_choices(const Settings& settings) {
+  std::vector<fleet::ModelChoice> choices;
+  for (const std::string& text : settings.tokenizers) {
+    const std::string place = fmt::format("--tokenizer {}", text);
+    const size_t equals = text.find('=');
+    // Names of models elsewhere may have a slash.
+    fleet::ModelChoice choice{.name = text.substr(0, equals),
+                              .path = equals == std::string::npos ? "" : text.substr(equals + 1)};
+    if (choice.name.empty() || choice.path.empty() || engine::sim::is_sim(text)) {
+      return Error{ErrorKind::kInvalid,
+                   place + ": write NAME=PATH, the name of the server's model and a GGUF file"};
+    }
+    if (settings.upstreams.empty()) {
+      return Error{ErrorKind::kInvalid,
+                   place +
+                       ": it is for models of --upstream servers; a model in this process has "
+                       "its own tokenizer, so leave it out"};
+    }
+    if (model_store::is_remote(choice.path)) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{}: download the file first; `windrow inspect {}` does", place,
+                               choice.path)};
+    }
+    if (std::ranges::find(choices, choice.name, &fleet::ModelChoice::name) != choices.end()) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("--tokenizer names {} twice; keep one of them", choice.name)};
+    }
+    if (fleet::is_simulated(choice)) {
+      if (auto simulated = engine::sim::parse_sim(choice.path); !simulated)
+        return simulated.error().in(place);
+    } else if (Result<void> checked = check_model_file(choice.path); !checked) {
+      return checked.error().in("--tokenizer");
+    }
+    choices.push_back(std::move(choice));
+  }
+  for (fleet::ModelChoice& choice : choices)
+    choice.chat_template = value_of(choice, settings.chat_templates, choices).value_or("");
+  return choices;
 }
 
 Result<void> check_model_file(const std::string& path) {

@@ -25,6 +25,11 @@ Result<std::vector<fleet::ModelChoice>> parse_model_choices(const std::vector<st
 // meaning. Files are not opened.
 Result<void> add_model_options(std::vector<fleet::ModelChoice>& choices, const Settings& settings);
 
+// Parses --tokenizer: NAME=PATH each, with the chat template that --chat-template has for it.
+// Errors: kInvalid for a text that is neither, a name given twice, a model to be downloaded, and
+// where the models run in this process; those of check_model_file.
+Result<std::vector<fleet::ModelChoice>> tokenizer_choices(const Settings& settings);
+
 // Checks whether a file can be a model, by its first bytes. Errors: kNotFound when there is none;
 // kInvalid for a folder (naming the models in it) and for a file that is no GGUF file (naming what
 // it is, where that is known).

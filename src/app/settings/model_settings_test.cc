@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace windrow::app {
 namespace {
@@ -146,6 +149,46 @@ TEST_F(ModelFileTest, WhatIsNoModelIsNamed) {
   EXPECT_EQ(problem(write("empty.gguf", "")), "this file is empty; get the model again");
   EXPECT_EQ(problem(write("lfs.gguf", "version https://git-lfs.example/spec/v1\noid sha256:1\n")),
             "this is a Git LFS pointer, not the model itself; fetch it with git lfs pull");
+}
+
+// What tokenizer_choices says against it.
+std::string tokenizer_refusal(std::vector<std::string> tokenizers, bool with_upstream = true) {
+  Settings settings{.tokenizers = std::move(tokenizers)};
+  if (with_upstream) settings.upstreams = {"http://gpu:8000/v1"};
+  const auto choices = tokenizer_choices(settings);
+  return choices ? "" : choices.error().message;
+}
+
+TEST_F(ModelFileTest, ATokenizerIsAFileForAModelOfAServer) {
+  const std::string file = write("m.gguf", "GGUF\3");
+  const Settings settings{.chat_templates = {"a=own.jinja", "chatml"},
+                          .upstreams = {"http://gpu:8000/v1"},
+                          .tokenizers = {"a=" + file, "b/c=sim:"}};
+  const auto choices = tokenizer_choices(settings);
+  ASSERT_TRUE(choices.has_value()) << choices.error().message;
+  ASSERT_EQ(choices->size(), 2U);
+  EXPECT_EQ(choices->at(0).name, "a");
+  EXPECT_EQ(choices->at(0).path, file);
+  EXPECT_EQ(choices->at(0).chat_template, "own.jinja");
+  EXPECT_EQ(choices->at(1).name, "b/c") << "names of servers may have a slash";
+  EXPECT_EQ(choices->at(1).chat_template, "chatml");
+}
+
+TEST_F(ModelFileTest, ATokenizerThatCannotBeUsedSaysWhatToDo) {
+  EXPECT_EQ(tokenizer_refusal({"a"}),
+            "--tokenizer a: write NAME=PATH, the name of the server's model and a GGUF file");
+  EXPECT_EQ(tokenizer_refusal({"sim:seed=1"}),
+            "--tokenizer sim:seed=1: write NAME=PATH, the name of the server's model and a GGUF "
+            "file");
+  EXPECT_EQ(tokenizer_refusal({"a=sim:"}, false),
+            "--tokenizer a=sim:: it is for models of --upstream servers; a model in this process "
+            "has its own tokenizer, so leave it out");
+  EXPECT_EQ(tokenizer_refusal({"a=hf:o/r/f.gguf"}),
+            "--tokenizer a=hf:o/r/f.gguf: download the file first; `windrow inspect "
+            "hf:o/r/f.gguf` does");
+  EXPECT_EQ(tokenizer_refusal({"a=sim:", "a=sim:"}), "--tokenizer names a twice; keep one of them");
+  EXPECT_EQ(tokenizer_refusal({"a=/no/m.gguf"}),
+            "--tokenizer: /no/m.gguf: there is no such model file");
 }
 
 TEST_F(ModelFileTest, AFolderNamesTheModelsInIt) {

@@ -170,6 +170,8 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
         std::ranges::find(kForBoth, row.name) != std::end(kForBoth)) {
       continue;
     }
+    // --tokenizer has a template, too.
+    if (row.name == "chat-template" && !settings.values.tokenizers.empty()) continue;
     const std::string source = settings.source_of(row);
     if (!source.starts_with("flag ")) continue;
     warnings.push_back(with_upstreams

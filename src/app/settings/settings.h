@@ -52,6 +52,7 @@ struct Settings {
   // Upstream servers instead of models in this process (upstream_settings.h)
   std::vector<std::string> upstreams;      // URLs
   std::vector<std::string> model_aliases;  // NAME=THEIRS
+  std::vector<std::string> tokenizers;     // NAME=PATH
   std::string api_key_env;                 // empty: none
   std::string concurrency = "auto";        // or a number
   bool serial = false;
