@@ -66,7 +66,7 @@ Asked ask(Random& random) {
     case 4:
       return {.request = post("/jobs/7", "abc"),
               .status = 405,
-              .body = "/jobs/7 takes GET, HEAD, not POST\n"};
+              .body = "/jobs/7 takes GET, HEAD, PATCH, not POST\n"};
     default:
       return {.request = "\r\n" + get("/jobs/" + fmt::format("{}", random.below(1000))),
               .body = ""};
