@@ -205,8 +205,8 @@ std::vector<BadLine> bad_lines() {
       bad_completion(R"("prompt":"")", "empty_prompt", "prompt",
                      "the prompt has no tokens; there is nothing to go on from"),
       bad_completion(R"("prompt":"a","max_tokens":0)", value, "max_tokens",
-                     "max_tokens is 0, which scores a prompt and needs echo: true; without echo it "
-                     "must be 1 or more"),
+                     "max_tokens is 0, which scores a prompt and needs echo: true or "
+                     "prompt_logprobs; without them it must be 1 or more"),
       bad_completion(R"("prompt":"a","best_of":3)", unsupported, "best_of",
                      "best_of is 3 and n is 1; they must be the same, because answers are not "
                      "ranked: ask for more with n"),

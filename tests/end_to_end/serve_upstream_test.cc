@@ -77,10 +77,16 @@ TEST(ServeUpstream, AFileHereIsTheTokenizerOfAModelThere) {
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(refused.body, HasSubstr("--tokenizer chat=model.gguf"));
 
-  const Ended unknown = folder.windrow(
-      {"serve", "--listen", "127.0.0.1:0", "--upstream", url, "--tokenizer", "other=model.gguf"});
-  EXPECT_EQ(unknown.code, 2) << unknown;
-  EXPECT_THAT(unknown.errors, HasSubstr("no server has a model of this name; the models are chat"));
+  const SimUpstream listed(folder, {});
+  const auto fault = [&](const std::string& tokenizer) {
+    const Ended ended = folder.windrow(
+        {"serve", "--listen", "127.0.0.1:0", "--upstream", listed.url(), "--tokenizer", tokenizer});
+    EXPECT_EQ(ended.code, 2) << ended;
+    return ended.errors;
+  };
+  EXPECT_THAT(fault("other=model.gguf"),
+              HasSubstr("no server has a model of this name; the models are sim"));
+  EXPECT_THAT(fault("sim=missing.gguf"), HasSubstr("there is no such model file"));
 }
 
 TEST(ServeUpstream, ClientsDoNotSeeTheUrlsOfUpstreams) {
