@@ -115,6 +115,7 @@ ModelManager::~ModelManager() {
   loader_.stop();
   waiting_.stop();
   std::vector<std::unique_ptr<LoadedModel>> loaded;
+  loaded.reserve(states_.size());
   for (State& state : states_)
     loaded.push_back(state.shared.take());
   // What runs in a model ends with it.
