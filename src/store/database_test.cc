@@ -38,6 +38,12 @@ std::vector<std::string> names(Database& database) {
   return names;
 }
 
+Result<void> insert_thing(Database& database, const std::string& name) {
+  const Result<int64_t> done = database.change("INSERT INTO things (name) VALUES (?)", {name});
+  if (!done) return done.error();
+  return {};
+}
+
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -84,11 +90,7 @@ TEST(Database, KeepsWhatItIsTold) {
 TEST(Database, ATransactionIsAllOrNothing) {
   const TemporaryFolder folder;
   const auto database = opened(folder / "a.db");
-  const auto insert = [&](const std::string& name) -> Result<void> {
-    const Result<int64_t> done = database->change("INSERT INTO things (name) VALUES (?)", {name});
-    if (!done) return done.error();
-    return {};
-  };
+  const auto insert = [&](const std::string& name) { return insert_thing(*database, name); };
   EXPECT_TRUE(database->transaction([&] { return insert("a"); }));
   const Result<void> failed = database->transaction([&]() -> Result<void> {
     if (Result<void> done = insert("b"); !done) return done;
@@ -302,11 +304,7 @@ TEST(Database, OneTextServesManyRunsAndNestedOnes) {
 TEST(Database, APartOfATransactionIsUndoneAlone) {
   const TemporaryFolder folder;
   const auto database = opened(folder / "a.db");
-  const auto insert = [&](const std::string& name) -> Result<void> {
-    const Result<int64_t> done = database->change("INSERT INTO things (name) VALUES (?)", {name});
-    if (!done) return done.error();
-    return {};
-  };
+  const auto insert = [&](const std::string& name) { return insert_thing(*database, name); };
   EXPECT_FALSE(database->part_of_transaction([&] { return insert("outside"); }));
   ASSERT_TRUE(database->transaction([&]() -> Result<void> {
     EXPECT_TRUE(database->part_of_transaction([&] { return insert("a"); }));
@@ -339,7 +337,7 @@ TEST(Database, AReaderSeesTheLastCommitAndWaitsForNoWriter) {
   EXPECT_EQ(count(), 1);
   ASSERT_TRUE(database->transaction([&]() -> Result<void> {
     EXPECT_TRUE(database->change("INSERT INTO things (name) VALUES ('b')"));
-    EXPECT_EQ(count(), 1) << "not committed yet, and nobody waits";
+    EXPECT_EQ(count(), 1) << "the reader sees the last commit, without waiting for the writer";
     return {};
   }));
   EXPECT_EQ(count(), 2);

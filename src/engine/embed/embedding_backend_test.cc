@@ -305,7 +305,7 @@ TEST(Rank, BestFirstAndOfEqualsTheFirst) {
   const auto ranking = rank(rerank(4), {{0.5F, 9}, {2, 9}, {0.5F, 9}, {-1, 9}});
   EXPECT_THAT(indices(ranking), ElementsAre(1, 0, 2, 3));
   EXPECT_EQ(ranking[0].score, 2);
-  EXPECT_FALSE(ranking[0].text.has_value()) << "nobody asked for documents";
+  EXPECT_FALSE(ranking[0].text.has_value()) << "the request does not ask for documents";
 }
 
 TEST(Rank, KeepsAsManyAsWereAskedForWithTheirTexts) {

@@ -368,7 +368,7 @@ class HoldTest : public GenerationBackendTest {
 TEST_F(HoldTest, AHeldPrefixIsComputedOnce) {
   GenerationBackend model = backend();
   EXPECT_EQ(cached(model, prefix_ + "one"), 0);
-  EXPECT_EQ(cached(model, prefix_ + "two"), 0) << "nobody asked to keep it";
+  EXPECT_EQ(cached(model, prefix_ + "two"), 0) << "no hold keeps the prefix in the cache";
   std::unique_ptr<llm::PrefixHold> hold = model.hold(tokens_of(prefix_));
   EXPECT_EQ(cached(model, prefix_ + "three"), 0) << "it is not computed yet";
   EXPECT_EQ(cached(model, prefix_ + "four"), std::ssize(prefix_));
