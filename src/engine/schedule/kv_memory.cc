@@ -67,6 +67,7 @@ int32_t SortedPrompts::longest_common(std::span<const Token> tokens) const {
 KvMemory::KvMemory(const KvMemoryLimits& limits)
     : limits_(limits),
       tree_(limits.sequences_max, limits.sharing),
+      held_common_(static_cast<size_t>(limits.sequences_max), 0),
       keep_(static_cast<size_t>(limits.sequences_max), false) {}
 
 void KvMemory::add_waiting(const ScheduledRow& row) {
@@ -85,6 +86,7 @@ void KvMemory::hold(HoldId hold, std::vector<Token> tokens) {
   const auto [held, is_new] = holds_.try_emplace(hold, std::move(tokens));
   ENSURE(is_new, "hold {} is there already", hold.value());
   held_.add(hold.value(), held->second);
+  note_held_of_all();
 }
 
 void KvMemory::release_hold(HoldId hold) {
@@ -92,13 +94,30 @@ void KvMemory::release_hold(HoldId hold) {
   ENSURE(held != holds_.end(), "there is no hold {}", hold.value());
   held_.remove(hold.value(), held->second);
   holds_.erase(held);
+  note_held_of_all();
+}
+
+void KvMemory::note_held(SequenceId sequence) {
+  held_common_[static_cast<size_t>(sequence.value())] =
+      held_.empty() ? 0 : held_.longest_common(tree_.tokens(sequence));
+}
+
+void KvMemory::note_held_of_all() {
+  for (const SequenceId sequence : tree_.cached())
+    note_held(sequence);
+}
+
+// How many of the path's first tokens are held. A cached path may have been cut since it was noted.
+int32_t KvMemory::held_prefix(SequenceId sequence) const {
+  if (tree_.is_live(sequence)) return held_.longest_common(tree_.tokens(sequence));
+  return std::min(held_common_[static_cast<size_t>(sequence.value())], tree_.size(sequence));
 }
 
 int32_t KvMemory::cells_held() const {
   if (held_.empty()) return 0;
   std::vector<PrefixTree::Match> prefixes;
   for (const SequenceId sequence : tree_.cached()) {
-    const int32_t size = held_.longest_common(tree_.tokens(sequence));
+    const int32_t size = held_prefix(sequence);
     if (size >= kPrefixTokensMin) prefixes.push_back({.tokens = size, .from = sequence});
   }
   return tree_.cached_cells_of(prefixes);
@@ -144,6 +163,7 @@ void KvMemory::release_or_cache(SequenceId sequence, bool keep) {
   }
   tree_.truncate(sequence, size);
   tree_.cache(sequence);
+  note_held(sequence);
   keep_[static_cast<size_t>(sequence.value())] = keep;
 }
 
@@ -151,7 +171,9 @@ void KvMemory::snapshot_if_wanted(SequenceId sequence) {
   const int32_t size = tree_.size(sequence);
   if (wanted_size(sequence) != size && held_size(sequence) != size) return;
   if (!make_room_for_sequence(true)) return;
-  keep_[static_cast<size_t>(tree_.snapshot(sequence)->value())] = false;
+  const SequenceId copy = *tree_.snapshot(sequence);
+  note_held(copy);
+  keep_[static_cast<size_t>(copy.value())] = false;
 }
 
 void KvMemory::keep_score(SequenceId sequence, Position position, KeptScore score) {
@@ -179,7 +201,7 @@ int32_t KvMemory::wanted_size(SequenceId sequence) const {
 // How much of a path is worth caching because it is held.
 int32_t KvMemory::held_size(SequenceId sequence) const {
   if (limits_.sharing == Sharing::kNothing || held_.empty()) return 0;
-  return kept_size(sequence, held_.longest_common(tree_.tokens(sequence)));
+  return kept_size(sequence, held_prefix(sequence));
 }
 
 // How much of a path is kept if its first `common` tokens are of use: nothing when other paths have

@@ -152,7 +152,10 @@ class KvMemory {
  private:
   int32_t wanted_prefix(SequenceId sequence) const;
   int32_t wanted_size(SequenceId sequence) const;
+  int32_t held_prefix(SequenceId sequence) const;
   int32_t held_size(SequenceId sequence) const;
+  void note_held(SequenceId sequence);
+  void note_held_of_all();
   int32_t kept_size(SequenceId sequence, int32_t common) const;
 
   const KvMemoryLimits limits_;
@@ -160,7 +163,12 @@ class KvMemory {
   SortedPrompts prompts_;         // of rows that have not begun: what they may share unscored
   SortedPrompts scored_prompts_;  // of those that take scores: all they know
   std::unordered_map<HoldId, std::vector<Token>> holds_;
-  SortedPrompts held_;      // the tokens of holds_
+  SortedPrompts held_;  // the tokens of holds_
+
+  // By sequence id: what a cached path has in common with a held text. Noted when one of the two
+  // changes, so that a step costs nothing by how long they are.
+  std::vector<int32_t> held_common_;
+
   std::vector<bool> keep_;  // by sequence id: cached because its row asked for it
   int32_t steps_since_compaction_ = 0;
 };
