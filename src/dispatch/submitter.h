@@ -41,6 +41,7 @@ struct DispatchResult {
 // are those of llm::BackendCall.
 struct Delivery {
   std::shared_ptr<llm::StreamSink> listener = nullptr;
+  std::shared_ptr<llm::ReplySink> reply_sink = nullptr;  // beside it there is no listener
   std::shared_ptr<llm::AnswerShare> answer_share = nullptr;
   std::shared_ptr<llm::LoadWait> load_wait = nullptr;
 

@@ -52,6 +52,12 @@ struct WorkItem {
   std::optional<TimePoint> deadline;   // an item that was not sent by then is not sent
   std::optional<Hash128> same_answer;  // items with equal ones get one answer
 
+  // It is sent at most so often, at least once; absent: DispatchOptions::attempts_max counts.
+  // Unlike there, a refusal for load and a server that was not reached are attempts too, so whoever
+  // wants one attempt hears of its end at once. It travels alone then: it is not packed, and does
+  // not share the call of an equal item.
+  std::optional<int32_t> attempts_max;
+
   bool may_go_to(UpstreamId upstream) const {
     return upstreams == 0 || upstream.value() >= 64 || (upstreams >> upstream.value() & 1U) != 0;
   }

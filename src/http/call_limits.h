@@ -18,6 +18,10 @@ struct Limits {
   Duration total{};  // from send() to the end of the reply
   // Bytes of the decompressed body, also when on_data takes them.
   size_t reply_bytes_max = size_t{256} << 20;
+
+  // Where on_data takes them: this in place of reply_bytes_max, which then is for the bodies that
+  // are collected all the same.
+  std::optional<size_t> taken_bytes_max = {};
 };
 
 // The limit for the status line and all header fields of every reply.

@@ -45,7 +45,13 @@ struct ClientRequest {
   // Shared, because a retry needs it again. Null: none.
   std::shared_ptr<const std::string> body;
   Limits limits;
-  OnData on_data;             // empty: the reply has the whole body
+  OnData on_data;  // empty: the reply has the whole body
+
+  // Asked before each piece that on_data would get, on the loop's thread; false pauses the call
+  // until Client::resume: its socket is not read, and the pause counts for no limit. Such a call
+  // does not use HTTP/2, where a paused reply stops the others of its connection. Empty: never.
+  std::function<bool()> takes_more;
+
   int32_t redirects_max = 0;  // 0: redirects are not followed but returned as replies
 };
 
@@ -97,6 +103,10 @@ class Client {
 
   // Ends the call with kCancelled; no effect when it has ended. Never blocks.
   virtual void cancel(CallId call) = 0;
+
+  // A call that ClientRequest::takes_more paused asks it again; no effect on one that is not paused
+  // or has ended. Never blocks. Clients that never pause have nothing to do.
+  virtual void resume(CallId /*call*/) {}
 };
 
 }  // namespace windrow::http

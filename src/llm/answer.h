@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "llm/tool_call.h"
+#include "llm/verbatim.h"
 
 namespace windrow::llm {
 
@@ -160,6 +161,9 @@ struct Answer {
   // The body of an upstream's reply, one line of JSON that is passed on unchanged. Then nothing
   // above is set, and `usage` is what the upstream reports.
   std::string raw;
+
+  // The reply to a request with Request::verbatim. Then nothing else is set but `timings`.
+  std::optional<VerbatimReply> verbatim;
 
   // A choice ended before its structure or tool call was complete. Set for raw answers, too.
   bool truncated = false;

@@ -32,6 +32,7 @@
 namespace windrow::llm {
 
 class AnswerShare;
+class ReplySink;
 class StreamSink;
 
 // Counters since the start, and readings of this moment.
@@ -92,6 +93,7 @@ struct BackendCall {
 
   Priority priority = Priority::kNormal;        // among calls that wait for the same model
   std::shared_ptr<StreamSink> listener;         // gets the deltas; null: only the whole is wanted
+  std::shared_ptr<ReplySink> reply_sink;        // of a verbatim request: takes the reply's body
   std::shared_ptr<const ReadAhead> read_ahead;  // what read_ahead returned; null: nothing
   std::shared_ptr<AnswerShare> answer_share;    // counts the answer's memory; null: not counted
   std::shared_ptr<LoadWait> load_wait;          // null: waits for its model as long as that takes

@@ -17,6 +17,7 @@
 
 #include "llm/structure.h"
 #include "llm/tool_call.h"
+#include "llm/verbatim.h"
 
 namespace windrow::llm {
 
@@ -100,6 +101,15 @@ struct Request {
   // what of the rest is set then). Empty: the members say all.
   std::string raw;
   bool repeats = false;  // of a raw body: asked twice, it is answered alike
+
+  // Of a raw request: the reply is passed on as it is. `raw` may be empty then, and the model is
+  // renamed in it only where `model` is set.
+  std::optional<Verbatim> verbatim;
+
+  // Of a raw request: few, sent beside those of the upstream's own settings, which win where both
+  // have a name; but a Content-Type here is that of a verbatim body. Headers that frame a message
+  // or belong to a connection (Host, Content-Length, ...) are not sent.
+  std::vector<RequestHeader> headers;
 
   // Of a raw body: the form it asks for, by which of its fields, and the JSON Schema for that, as
   // JSON text; empty: any.
