@@ -1,0 +1,30 @@
+// Folding: facts that repeat another one are not shown to the model, and are sources all the same.
+// Pure; any thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "memory/bank/bank_store.h"
+
+namespace windrow::memory {
+
+struct FoldedBatch {
+  std::vector<Memory> shown;                           // one of each text, in order
+  std::map<MemoryId, std::vector<MemoryId>> folded;    // by the one that is shown
+  std::map<MemoryId, std::vector<MemoryId>> repeated;  // by the observation that they join
+};
+
+// `repeated`: facts of this scope that say the same and have an observation
+// (BankStore::repeated). Texts that differ only in white space are the same.
+FoldedBatch fold(std::span<const Memory> facts, std::span<const BankStore::Repeated> repeated,
+                 std::span<const Memory> repeated_facts);
+
+// Of observations of one scope: the nearest one to `observation` with a cosine of at least
+// `threshold`, if any. Without embeddings there is none.
+std::optional<MemoryId> twin_of(const Memory& observation, std::span<const Memory> observations,
+                                double threshold);
+
+}  // namespace windrow::memory

@@ -1,0 +1,97 @@
+// MemoryService: the memory banks of a server, in the words of its API: whose bank it is, what a
+// request may do, and the failure for clients. Endpoints translate JSON and call this.
+//
+// Methods may be called on any thread but the event loop: they wait for the disk, and retain, recall
+// and reflect for models.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "memory/bank/bank_store.h"
+#include "memory/models/memory_models.h"
+#include "memory/recall/recall.h"
+#include "memory/retain/retain.h"
+#include "memory/service/bank_registry.h"
+#include "memory/service/operation_runner.h"
+#include "memory/service/reply.h"
+
+namespace windrow::memory {
+
+struct MemoryServiceOptions {
+  std::string folder;
+  BankConfig defaults;
+  RunnerOptions runner;
+  int32_t facts_max = 1000;  // items of one retain
+};
+
+struct BankView {
+  Bank bank;
+  int64_t memory_count = 0;
+};
+
+struct RetainReceipt {
+  std::vector<MemoryId> memories;          // synchronous
+  std::optional<OperationId> operation;    // in the background
+  llm::Usage usage;
+};
+
+class MemoryService {
+ public:
+  // All arguments outlive it. kIo, kDiskFull, kConflict.
+  static Result<std::unique_ptr<MemoryService>> open(store::Disk& disk, const Clock& clock,
+                                                     MemoryServiceOptions options);
+  ~MemoryService();
+
+  // Until then nothing that needs a model works (503). Once. `models` outlives stop().
+  void start(MemoryModels& models);
+  void stop();
+
+  // --- banks: 404 if there is none or the viewer may not see it ---
+  Reply<std::vector<BankView>> banks(const Viewer& viewer, std::string_view text, int64_t limit,
+                                     int64_t offset, int64_t* total);
+  Reply<BankView> bank(const Viewer& viewer, const BankId& id);
+  // Creates it if there is none. `change` has the members name, mission, background, disposition
+  // and overrides of the configuration that are to change.
+  Reply<BankView> put_bank(const Viewer& viewer, const BankId& id,
+                           const boost::json::object& change);
+  Reply<BankView> patch_bank(const Viewer& viewer, const BankId& id,
+                             const boost::json::object& change);
+  Reply<int64_t> delete_bank(const Viewer& viewer, const BankId& id);  // how many memories it had
+  // The configuration as it counts, and the overrides alone.
+  struct ConfigView {
+    BankConfig config;
+    boost::json::object overrides;
+  };
+  Reply<ConfigView> config(const Viewer& viewer, const BankId& id);
+  Reply<ConfigView> patch_config(const Viewer& viewer, const BankId& id,
+                                 const boost::json::object& updates);
+  Reply<ConfigView> reset_config(const Viewer& viewer, const BankId& id);
+
+  // --- memories ---
+  Reply<RetainReceipt> retain(const Viewer& viewer, const BankId& id,
+                              std::vector<RetainItem> items, bool in_background,
+                              std::optional<OperationId> operation);
+  Reply<RecallResult> recall(const Viewer& viewer, const BankId& id, const RecallQuery& query);
+
+  // The bank's store, for lists, edits and statistics, which need no rule of this class.
+  Reply<std::shared_ptr<BankStore>> store(const Viewer& viewer, const BankId& id);
+
+  // --- consolidation and operations ---
+  Reply<BankStore::Submitted> consolidate(const Viewer& viewer, const BankId& id);
+  Reply<int64_t> recover(const Viewer& viewer, const BankId& id);  // how many facts; queues them
+  Reply<Operation> cancel(const Viewer& viewer, const BankId& id, const OperationId& operation);
+  Reply<Operation> retry(const Viewer& viewer, const BankId& id, const OperationId& operation);
+
+  // Why models cannot be asked; empty: they can.
+  std::string unavailable() const;
+  RunnerReadings readings() const;
+};
+
+}  // namespace windrow::memory
