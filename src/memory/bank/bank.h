@@ -37,7 +37,8 @@ struct Disposition {
 enum class PromptProfile : uint8_t { kCompact, kDemo, kHindsight };
 
 struct ScopeLimit {
-  std::vector<std::string> scope;  // one glob per tag; they cover the tags of the scope exactly
+  // Patterns of tags (`*`, `?`): each tag of the scope fits one, and each of them has a tag.
+  std::vector<std::string> scope;
   int64_t observations_max = -1;
 };
 
@@ -46,14 +47,14 @@ struct BankConfig {
   bool enable_observations = true;
   bool enable_auto_consolidation = true;
   PromptProfile prompt_profile = PromptProfile::kCompact;
-  int32_t consolidation_llm_batch_size = 8;    // facts of one call
-  int32_t consolidation_llm_parallelism = 8;   // calls in flight; the server's bound holds too
-  int32_t consolidation_max_attempts = 3;      // of a call whose failure is transient
-  int32_t consolidation_max_tokens = 512;      // observations shown for one fact
+  int32_t consolidation_llm_batch_size = 8;   // facts of one call
+  int32_t consolidation_llm_parallelism = 8;  // calls in flight; the server's bound holds too
+  int32_t consolidation_max_attempts = 3;     // of a call whose failure is transient
+  int32_t consolidation_max_tokens = 512;     // observations shown for one fact
   int32_t consolidation_source_facts_max_tokens = 4096;
   int32_t consolidation_source_facts_max_tokens_per_observation = 256;
   std::optional<int32_t> consolidation_max_completion_tokens;
-  double consolidation_dedup_threshold = 0.97;  // of the cosine; 1: no folding of near duplicates
+  double consolidation_dedup_threshold = 0.97;   // of the cosine; 1: no folding of near duplicates
   boost::json::object consolidation_extra_body;  // members added to the body of each call
   std::string observations_mission;
   int64_t max_observations_per_scope = -1;  // -1: no limit; 0: no new ones
@@ -61,10 +62,11 @@ struct BankConfig {
   bool enable_observation_history = true;
   int32_t observation_history_max_entries = 50;
   std::string retain_mission;
-  std::string retain_extraction_mode = "concise";  // "chunks", "verbatim": no model is asked
-  int32_t retain_chunk_size = 3000;                // characters
-  std::string chat_model;                          // empty: the server's --memory-model
-  std::string embed_model;                         // empty: the server's --memory-embed
+  // "auto": "concise" with a chat model, "verbatim" without one. "verbatim" and "chunks" ask none.
+  std::string retain_extraction_mode = "auto";
+  int32_t retain_chunk_size = 3000;  // characters
+  std::string chat_model;            // empty: the server's --memory-model
+  std::string embed_model;           // empty: the server's --memory-embed
 };
 
 struct Bank {
@@ -73,7 +75,7 @@ struct Bank {
   std::string mission;
   std::string background;
   Disposition disposition;
-  std::string owner;  // the key that made it; empty: none
+  std::string owner;              // the key that made it; empty: none
   boost::json::object overrides;  // of BankConfig, by its members' names, as clients set them
 
   // Which vectors it has; 0: none yet. Vectors of other models or lengths never enter.
@@ -85,7 +87,8 @@ struct Bank {
   std::optional<UnixMs> last_consolidated;
 };
 
-// `defaults` with a bank's overrides. kInvalid names the member that is unknown or wrong.
+// `defaults` with a bank's overrides; null is no override. kInvalid names the member that is
+// unknown or wrong, and says what it must be.
 Result<BankConfig> with_overrides(const BankConfig& defaults, const boost::json::object& overrides);
 
 // All members, by their names.

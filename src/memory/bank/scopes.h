@@ -36,6 +36,7 @@ class Tags {
 
 // A JSON array, ["a","b"]: how tags are stored and compared as text.
 std::string to_json(const Tags& tags);
+// kInvalid: it is no array of strings.
 Result<Tags> tags_from_json(std::string_view text);
 
 using Scope = Tags;
@@ -56,16 +57,19 @@ struct ObservationScopes {
   friend bool operator==(const ObservationScopes&, const ObservationScopes&) = default;
 };
 
-// A fact with more tags has too many subsets: kAllCombinations is refused for it.
+// A fact with more tags has too many subsets: retain refuses kAllCombinations for it, and where it
+// gets more tags later, it is kCombined.
 constexpr size_t kCombinedTagsMax = 8;
 
-// The scopes, each once, in the order of Tags, so that every fact takes them in one total order. A
-// fact without tags feeds the scope without tags, whatever its kind; kExplicit with nothing listed
-// is kCombined, while [[]] is the scope without tags.
+// The scopes, at least one, each once, in the order of Tags, so that every fact takes them in one
+// total order. A fact without tags feeds the scope without tags, unless scopes are listed: these
+// are taken as they are, whatever its tags. kExplicit with nothing listed is kCombined, while [[]]
+// is the scope without tags.
 std::vector<Scope> resolve_scopes(const Tags& tags, const ObservationScopes& scopes);
 
 // As it is stored: "" for kCombined, "per_tag", [["a"],["b"]].
 std::string to_text(const ObservationScopes& scopes);
+// The same, also written as JSON (a string, a list of lists, null). kInvalid says what it may be.
 Result<ObservationScopes> observation_scopes_from_text(std::string_view text);
 
 }  // namespace windrow::memory
