@@ -9,8 +9,8 @@
 
 namespace windrow::store {
 
-Database::Database(std::unique_ptr<SqliteConnection> connection)
-    : connection_(std::move(connection)) {}
+Database::Database(std::unique_ptr<SqliteConnection> connection, Durability durability)
+    : connection_(std::move(connection)), durability_(durability) {}
 
 // The schema as text, one line for each table, column and index. In lower case, as SQLite
 // compares names.
@@ -29,7 +29,7 @@ Result<void> Database::check_schema(std::span<const std::string_view> versions) 
   Result<std::unique_ptr<SqliteConnection>> memory =
       SqliteConnection::open(":memory:", SQLITE_OPEN_READWRITE);
   if (!memory) return memory.error();
-  Database fresh(*std::move(memory));
+  Database fresh(*std::move(memory), durability_);
   for (const std::string_view version : versions) {
     if (Result<void> made = fresh.connection_->execute(std::string(version)); !made) return made;
   }
@@ -52,6 +52,9 @@ Result<int64_t> Database::change(std::string_view sql, Values values) {
 
 Result<int64_t> Database::change(std::string_view sql, std::span<const Value> values) {
   const auto lock = connection_->lock();
+  if (!connection_->in_transaction()) {
+    if (Result<void> told = commit_with(durability_); !told) return told.error();
+  }
   if (Result<void> done = connection_->run(sql, values, nullptr); !done) return done.error();
   return connection_->rows_changed();
 }
@@ -65,8 +68,24 @@ Result<void> Database::ask(std::string_view sql, std::span<const Value> values,
   return connection_->run(sql, values, visit);
 }
 
+// Under the connection's lock, outside of transactions. SQLite obeys this pragma when it reads it,
+// so the statement is not one of those that are kept prepared.
+Result<void> Database::commit_with(Durability durability) {
+  if (commits_with_ == durability) return {};
+  Result<void> told = connection_->execute(fmt::format(
+      "PRAGMA synchronous = {}", durability == Durability::kPowerLoss ? "FULL" : "NORMAL"));
+  if (told) commits_with_ = durability;
+  return told;
+}
+
 Result<void> Database::transaction(const std::function<Result<void>()>& body) {
+  return transaction(body, durability_);
+}
+
+Result<void> Database::transaction(const std::function<Result<void>()>& body,
+                                   Durability durability) {
   const auto lock = connection_->lock();
+  if (Result<void> told = commit_with(durability); !told) return told;
   if (Result<void> begun = connection_->run("BEGIN IMMEDIATE", {}, nullptr); !begun) return begun;
   Result<void> done = body();
   if (done) done = connection_->run("COMMIT", {}, nullptr);
@@ -142,11 +161,11 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
   Result<std::unique_ptr<SqliteConnection>> connection =
       SqliteConnection::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!connection) return connection.error();
-  auto database = std::unique_ptr<Database>(new Database(*std::move(connection)));
-  const bool syncs = options.durability == Durability::kPowerLoss;
-  Result<void> done = database->connection_->execute(
-      fmt::format("PRAGMA journal_mode = WAL; PRAGMA synchronous = {}; PRAGMA foreign_keys = ON",
-                  syncs ? "FULL" : "NORMAL"));
+  auto database =
+      std::unique_ptr<Database>(new Database(*std::move(connection), options.durability));
+  Result<void> done =
+      database->connection_->execute("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON");
+  if (done) done = database->commit_with(options.durability);
   if (done && (unclean || options.check == OpenCheck::kEveryPage)) done = database->check_pages();
   if (done) done = database->migrate(versions);
   if (done) done = database->check_schema(versions);

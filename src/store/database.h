@@ -10,6 +10,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ enum class OpenCheck : uint8_t {
 };
 
 struct DatabaseOptions {
+  // Of changes for which nothing else is said.
   Durability durability = Durability::kPowerLoss;
   OpenCheck check = OpenCheck::kEveryPage;
 };
@@ -71,6 +73,13 @@ class Database {
   // Runs `body` as a transaction: commits if it succeeds, else rolls back and returns its failure.
   Result<void> transaction(const std::function<Result<void>()>& body);
 
+  // The same with another durability. A commit that survives a power failure makes all commits
+  // before it survive it, too: the log is one.
+  Result<void> transaction(const std::function<Result<void>()>& body, Durability durability);
+
+  // What the options said.
+  Durability durability() const { return durability_; }
+
   // Runs `body` as a part of the transaction in which this is called: what it changed is undone
   // alone if it fails. A part of a transaction that SQLite itself has ended fails with kIo.
   Result<void> part_of_transaction(const std::function<Result<void>()>& body);
@@ -79,14 +88,17 @@ class Database {
   Result<std::unique_ptr<DatabaseReader>> reader() const;
 
  private:
-  explicit Database(std::unique_ptr<SqliteConnection> connection);
+  Database(std::unique_ptr<SqliteConnection> connection, Durability durability);
 
+  Result<void> commit_with(Durability durability);
   Result<void> check_pages();
   Result<void> migrate(std::span<const std::string_view> versions);
   Result<std::set<std::string>> schema_parts();
   Result<void> check_schema(std::span<const std::string_view> versions);
 
   const std::unique_ptr<SqliteConnection> connection_;
+  const Durability durability_;
+  std::optional<Durability> commits_with_;  // what SQLite was told; under the connection's lock
 };
 
 // Reads a Database beside its writer. Each query sees the last commit before it began.

@@ -1,10 +1,14 @@
 #include "store/database.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -350,6 +354,63 @@ TEST(Database, AReaderSeesTheLastCommitAndWaitsForNoWriter) {
   EXPECT_EQ(count(), 3);
   EXPECT_FALSE(reader->ask("DELETE FROM things", {}, nullptr));
   EXPECT_EQ(count(), 3);
+}
+
+// What SQLite syncs at a commit now: 2 the log, 1 nothing. It answers when it reads the statement,
+// so each time the text is another one.
+int64_t synchronous(Database& database) {
+  static int asked = 0;
+  int64_t level = -1;
+  EXPECT_TRUE(database.ask("PRAGMA synchronous" + std::string(static_cast<size_t>(++asked), ' '),
+                           {}, [&](const DatabaseRow& row) { level = row.number(0); }));
+  return level;
+}
+
+TEST(Database, EachTransactionCanHaveADurabilityOfItsOwn) {
+  const TemporaryFolder folder;
+  for (const Durability usual : {Durability::kPowerLoss, Durability::kProcessCrash}) {
+    const auto database = *Database::open(folder / "a.db", kVersions, {.durability = usual});
+    const int64_t usual_level = usual == Durability::kPowerLoss ? 2 : 1;
+    EXPECT_EQ(database->durability(), usual);
+    EXPECT_EQ(synchronous(*database), usual_level);
+    for (const Durability wanted : {Durability::kProcessCrash, Durability::kPowerLoss}) {
+      ASSERT_TRUE(database->transaction(
+          [&]() -> Result<void> {
+            EXPECT_EQ(synchronous(*database), wanted == Durability::kPowerLoss ? 2 : 1);
+            const Result<int64_t> done = database->change("DELETE FROM things");
+            if (!done) return done.error();
+            EXPECT_EQ(synchronous(*database), wanted == Durability::kPowerLoss ? 2 : 1);
+            return {};
+          },
+          wanted));
+      ASSERT_TRUE(database->change("DELETE FROM things"));
+      EXPECT_EQ(synchronous(*database), usual_level) << "a change alone has the usual one";
+    }
+    ASSERT_TRUE(database->transaction([&]() -> Result<void> {
+      EXPECT_EQ(synchronous(*database), usual_level);
+      return {};
+    }));
+  }
+}
+
+TEST(Database, AFileSizeLimitIsADiskThatIsFull) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    constexpr rlim_t kBytes = 200'000;
+    const rlimit limit{.rlim_cur = kBytes, .rlim_max = kBytes};
+    const auto database = Database::open(folder / "a.db", kVersions);
+    if (!database || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    if (!insert_thing(**database, "small")) _exit(2);
+    const Result<void> done = insert_thing(**database, std::string(2 * kBytes, 'x'));
+    if (done || done.error().kind != ErrorKind::kDiskFull) _exit(3);
+    _exit(names(**database) == std::vector<std::string>{"small"} ? 0 : 4);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(names(*opened(folder / "a.db")), std::vector<std::string>{"small"});
 }
 
 TEST(Database, WhatWasClosedIsNotReadWholeAgainUnlessItIsAskedFor) {

@@ -9,7 +9,12 @@ GroupCommit::GroupCommit(Database& database, size_t group_max)
     : database_(database), group_max_(std::max<size_t>(group_max, 1)) {}
 
 Result<void> GroupCommit::transaction(const std::function<Result<void>()>& body) {
-  Waiting mine{.body = body, .result = {}, .done = false, .changed = {}};
+  return transaction(body, database_.durability());
+}
+
+Result<void> GroupCommit::transaction(const std::function<Result<void>()>& body,
+                                      Durability durability) {
+  Waiting mine{.body = body, .durability = durability, .result = {}, .done = false, .changed = {}};
   std::unique_lock lock(mutex_);
   queue_.push_back(&mine);
   mine.changed.wait(lock, [&] { return mine.done || queue_.front() == &mine; });
@@ -32,11 +37,15 @@ Result<void> GroupCommit::transaction(const std::function<Result<void>()>& body)
 }
 
 void GroupCommit::run_group(const std::deque<Waiting*>& group) {
-  const Result<void> committed = database_.transaction([&]() -> Result<void> {
-    for (Waiting* waiting : group)
-      waiting->result = database_.part_of_transaction(waiting->body);
-    return {};
-  });
+  const bool survives_power_loss = std::ranges::any_of(
+      group, [](const Waiting* one) { return one->durability == Durability::kPowerLoss; });
+  const Result<void> committed = database_.transaction(
+      [&]() -> Result<void> {
+        for (Waiting* waiting : group)
+          waiting->result = database_.part_of_transaction(waiting->body);
+        return {};
+      },
+      survives_power_loss ? Durability::kPowerLoss : Durability::kProcessCrash);
   if (committed) return;
   for (Waiting* waiting : group) {
     if (waiting->result) waiting->result = committed;

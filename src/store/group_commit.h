@@ -30,6 +30,9 @@ class GroupCommit {
   // none has an effect.
   Result<void> transaction(const std::function<Result<void>()>& body);
 
+  // The same with another durability than the database's. Of a common commit the highest one holds.
+  Result<void> transaction(const std::function<Result<void>()>& body, Durability durability);
+
   // How many commits were made; fewer than transactions where some waited together.
   size_t commits() const;
 
@@ -39,6 +42,7 @@ class GroupCommit {
  private:
   struct Waiting {
     const std::function<Result<void>()>& body;
+    Durability durability;
     Result<void> result;
     bool done = false;
     std::condition_variable changed;

@@ -7,6 +7,7 @@
 #include <future>
 #include <latch>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -39,7 +40,8 @@ class GroupCommitTest : public ::testing::Test {
 
   // Runs transactions that wait for each other: the first one holds the commit until all others
   // wait behind it.
-  std::vector<Result<void>> together(std::vector<std::function<Result<void>()>> bodies) {
+  std::vector<Result<void>> together(std::vector<std::function<Result<void>()>> bodies,
+                                     std::span<const Durability> durabilities = {}) {
     std::vector<std::future<Result<void>>> results;
     std::latch first_runs(1);
     std::latch others_wait(1);
@@ -51,9 +53,12 @@ class GroupCommitTest : public ::testing::Test {
       });
     });
     first_runs.wait();
-    for (const auto& body : bodies) {
-      results.push_back(
-          std::async(std::launch::async, [this, &body] { return group_.transaction(body); }));
+    for (size_t i = 0; i < bodies.size(); ++i) {
+      const Durability durability =
+          i < durabilities.size() ? durabilities[i] : Durability::kPowerLoss;
+      results.push_back(std::async(std::launch::async, [this, &body = bodies[i], durability] {
+        return group_.transaction(body, durability);
+      }));
     }
     while (group_.waiting() < 1 + bodies.size())
       std::this_thread::yield();
@@ -114,6 +119,23 @@ TEST_F(GroupCommitTest, IfTheCommitFailsAllOfItFail) {
   EXPECT_TRUE(names().empty());
   EXPECT_TRUE(group_.transaction([this] { return insert("later"); }));
   EXPECT_EQ(names(), std::set<std::string>{"later"});
+}
+
+TEST_F(GroupCommitTest, ACommonCommitHasTheHighestDurability) {
+  // SQLite answers this pragma when it reads it, so each text is another one.
+  std::string sql = "PRAGMA synchronous";
+  std::vector<int64_t> levels;
+  const auto look = [&]() -> Result<void> {
+    return database_->ask(sql += ' ', {},
+                          [&](const DatabaseRow& row) { levels.push_back(row.number(0)); });
+  };
+  constexpr std::array kOneOfThem = {Durability::kProcessCrash, Durability::kPowerLoss};
+  for (const Result<void>& end : together({look, look}, kOneOfThem))
+    EXPECT_TRUE(end);
+  constexpr std::array kNone = {Durability::kProcessCrash, Durability::kProcessCrash};
+  for (const Result<void>& end : together({look, look}, kNone))
+    EXPECT_TRUE(end);
+  EXPECT_EQ(levels, (std::vector<int64_t>{2, 2, 1, 1}));
 }
 
 TEST_F(GroupCommitTest, ManyThreadsLoseAndRepeatNothing) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,21 @@ namespace {
 
 // How long a statement waits for another process that has the file open, a backup for one.
 constexpr int kBusyMs = 5000;
+
+// Whether the last write into the file, or into its log, was refused for its size. SQLite has
+// SQLITE_FULL for ENOSPC alone.
+bool is_limited(sqlite3* handle) {
+  for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
+    sqlite3_file* file = nullptr;
+    int error = 0;
+    if (sqlite3_file_control(handle, "main", which, static_cast<void*>(&file)) == SQLITE_OK &&
+        file != nullptr && file->pMethods != nullptr &&
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error) == SQLITE_OK &&
+        (error == EDQUOT || error == EFBIG))
+      return true;
+  }
+  return false;
+}
 
 ErrorKind kind_of(int code) {
   constexpr int kPrimary = 0xFF;
@@ -85,7 +101,8 @@ SqliteConnection::~SqliteConnection() {
 
 Error SqliteConnection::failure(std::string_view doing) const {
   const int code = sqlite3_extended_errcode(handle_);
-  return Error{kind_of(code),
+  const bool is_full = code == SQLITE_IOERR_WRITE && is_limited(handle_);
+  return Error{is_full ? ErrorKind::kDiskFull : kind_of(code),
                fmt::format("cannot {} {}: {}", doing, path_, sqlite3_errmsg(handle_))};
 }
 
