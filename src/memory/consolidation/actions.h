@@ -35,8 +35,12 @@ struct ModelActions {
   std::vector<std::string> malformed;
 };
 
-// Reads a response. kInvalid: it is no JSON object with these lists. A string where a list of ids
-// belongs is a list of one.
+// Reads a response. kInvalid: it is no JSON object with one of these lists; a list that is absent
+// is empty. A string where a list of ids belongs is a list of one. A thought before the object and
+// a fence of markdown around it do not matter.
 Result<ModelActions> parse_actions(std::string_view response);
+
+// From the first brace after a thought to the last one; empty if there is none.
+std::string_view json_object_in(std::string_view response);
 
 }  // namespace windrow::memory

@@ -14,7 +14,7 @@
 namespace windrow::memory {
 
 enum class FactResult : uint8_t {
-  kSkipped,   // nothing durable in it
+  kSkipped,  // nothing durable in it
   kCreated,
   kUpdated,
   kMerged,    // folded into an observation that says it already
@@ -30,7 +30,8 @@ std::optional<FactResult> fact_result_named(std::string_view word);
 // it, failed wins, and two different others are kMultiple.
 FactResult combined(FactResult one, FactResult other);
 
-// Of each fact of a batch.
+// Of each fact of a batch. A delete names no facts: it counts for those for which its observation
+// was shown, if nothing else is known of them.
 std::map<MemoryId, FactResult> results_of(std::span<const MemoryId> facts,
                                           const Accepted& accepted);
 
@@ -46,12 +47,17 @@ struct ConsolidationCounts {
   int64_t actions_rejected = 0;
   int64_t batches = 0;
   int64_t splits = 0;
-  int64_t stale = 0;      // responses that came too late: a witness had changed
+  int64_t stale = 0;  // responses that came too late: a witness had changed
   int64_t llm_calls = 0;
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
 
   ConsolidationCounts& operator+=(const ConsolidationCounts& other);
+  friend bool operator==(const ConsolidationCounts&, const ConsolidationCounts&) = default;
 };
+
+// What a batch adds once its actions were applied: facts and observations by what became of them,
+// rejected actions, and the batch itself. An observation that only got further sources is merged.
+ConsolidationCounts counts_of(std::span<const MemoryId> facts, const Accepted& accepted);
 
 }  // namespace windrow::memory

@@ -10,9 +10,9 @@
 namespace windrow::memory {
 
 enum class BatchFailure : uint8_t {
-  kStop,    // rate limit, no right to ask, no such model, cancelled: the run stops and waits
-  kHalve,   // malformed, or too long: the same question would fail again, half of it might not
-  kRetry,   // it may work in a moment
+  kStop,   // rate limit, no right to ask, no such model, cancelled: the run stops and waits
+  kHalve,  // malformed, or too long: the same question would fail again, half of it might not
+  kRetry,  // it may work in a moment
 };
 
 struct FailureVerdict {

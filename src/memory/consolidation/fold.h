@@ -22,8 +22,9 @@ struct FoldedBatch {
 FoldedBatch fold(std::span<const Memory> facts, std::span<const BankStore::Repeated> repeated,
                  std::span<const Memory> repeated_facts);
 
-// Of observations of one scope: the nearest one to `observation` with a cosine of at least
-// `threshold`, if any. Without embeddings there is none.
+// Of observations of one scope: the nearest other one to `observation` with a cosine of at least
+// `threshold`, if any; of equally near ones the first. None without embeddings, or if `threshold`
+// is 1 or more.
 std::optional<MemoryId> twin_of(const Memory& observation, std::span<const Memory> observations,
                                 double threshold);
 

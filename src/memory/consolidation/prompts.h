@@ -1,7 +1,8 @@
 // The prompts of consolidation, as data: wordings by profile, and the form of the response. Pure;
 // any thread.
 //
-// The system text is the same for every bank and batch of a profile, so that its KV cache is shared.
+// The system text is the same for every bank and batch of a profile, so that its KV cache is
+// shared.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -39,8 +40,8 @@ PromptLimits limits_of(PromptProfile profile);
 
 struct PromptOptions {
   PromptProfile profile = PromptProfile::kCompact;
-  std::string mission;              // BankConfig::observations_mission; empty: the default one
-  int64_t creates_max = -1;         // what is left of the scope's limit; -1: no limit
+  std::string mission;       // BankConfig::observations_mission; empty: the default one
+  int64_t creates_max = -1;  // what is left of the scope's limit; -1: no limit
   std::map<MemoryId, std::vector<Memory>> source_facts;  // to be shown with observations
 };
 
