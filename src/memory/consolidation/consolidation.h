@@ -20,7 +20,6 @@
 
 #include "async/executor.h"
 #include "base/clock.h"
-#include "base/random.h"
 #include "base/result.h"
 #include "memory/bank/bank.h"
 #include "memory/bank/bank_store.h"
@@ -33,7 +32,8 @@ struct ConsolidationOptions {
   BankConfig config;
   ModelCaller caller;
   int32_t in_flight_max = 8;
-  uint64_t seed = 0;  // of the ids of observations
+  std::string bank;                  // its name in lines
+  std::function<MemoryId()> new_id;  // of an observation; empty: random ones
 };
 
 struct ConsolidationProgress {

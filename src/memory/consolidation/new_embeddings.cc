@@ -1,0 +1,149 @@
+#include "memory/consolidation/new_embeddings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <variant>
+
+#include "memory/consolidation/fold.h"
+
+namespace windrow::memory {
+namespace {
+
+llm::Failure of_store(const Error& error) {
+  return {.failure_class = llm::FailureClass::kBackend,
+          .status = 500,
+          .code = "storage_error",
+          .message = error.message,
+          .param = {}};
+}
+
+}  // namespace
+
+NewEmbeddings::NewEmbeddings(BankStore& store, MemoryModels& models, async::Executor& executor,
+                             const BankConfig& config, ModelCaller caller, bool active,
+                             std::stop_token unwanted, std::function<void()> changed)
+    : store_(store),
+      models_(models),
+      executor_(executor),
+      config_(config),
+      caller_(std::move(caller)),
+      active_(active),
+      unwanted_(std::move(unwanted)),
+      changed_(std::move(changed)) {}
+
+NewEmbeddings::~NewEmbeddings() {
+  jobs_.wait_for_none();
+}
+
+void NewEmbeddings::add(const Scope& scope, std::vector<MemoryId> observations) {
+  if (!active_ || observations.empty()) return;
+  const auto texts = std::ssize(observations);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_) return;
+    pending_[scope] += texts;
+  }
+  Result<std::vector<Memory>> read = store_.memories(observations);
+  if (!read) return ended(scope, texts, of_store(read.error()));
+  // A text that kept its embedding needs no other one, and one may be gone by now.
+  std::erase_if(*read, [](const Memory& observation) { return !observation.embedding.empty(); });
+  ended(scope, texts - std::ssize(*read), std::nullopt);
+  if (read->empty()) return;
+  jobs_.enter();
+  embed({.scope = scope, .observations = *std::move(read)});
+}
+
+void NewEmbeddings::embed(Job job) {
+  std::vector<std::string> texts;
+  texts.reserve(job.observations.size());
+  for (const Memory& observation : job.observations)
+    texts.push_back(observation.text);
+  auto shared = std::make_shared<const Job>(std::move(job));
+  models_.embed(config_.embed_model, std::move(texts), caller_, unwanted_,
+                [this, shared](EmbedOutcome outcome) {
+                  executor_.post([this, shared, outcome = std::move(outcome)]() mutable {
+                    store_all(*shared, std::move(outcome));
+                    jobs_.leave();
+                  });
+                });
+}
+
+void NewEmbeddings::store_all(const Job& job, EmbedOutcome outcome) {
+  const auto texts = std::ssize(job.observations);
+  if (auto* failure = std::get_if<llm::Failure>(&outcome))
+    return ended(job.scope, texts, std::move(*failure));
+  const auto& vectors = std::get<std::vector<std::vector<float>>>(outcome);
+  for (size_t i = 0; i < job.observations.size() && i < vectors.size(); ++i) {
+    const Memory& observation = job.observations[i];
+    const Result<void> set = store_.set_embedding(
+        {.id = observation.id, .version = observation.version}, vectors[i]);
+    if (!set) return ended(job.scope, texts, of_store(set.error()));
+  }
+  look_for_twins(job);
+  ended(job.scope, texts, std::nullopt);
+}
+
+void NewEmbeddings::look_for_twins(const Job& job) {
+  if (config_.consolidation_dedup_threshold >= 1) return;
+  const Result<std::vector<Memory>> all = store_.observations_of(job.scope);
+  if (!all) return;  // a twin that is not found now is found at the next change
+  for (const Memory& written : job.observations) {
+    const auto now = std::ranges::find(*all, written.id, &Memory::id);
+    if (now == all->end() || now->version != written.version) continue;
+    const std::optional<MemoryId> twin =
+        twin_of(*now, *all, config_.consolidation_dedup_threshold);
+    if (!twin) continue;
+    const std::scoped_lock lock(mutex_);
+    const auto [one, other] = std::minmax(written.id, *twin);
+    if (!seen_.emplace(one, other).second) continue;
+    twins_[job.scope].push_back({.newer = written.id, .older = *twin});
+  }
+}
+
+void NewEmbeddings::ended(const Scope& scope, int64_t texts, std::optional<llm::Failure> failure) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto pending = pending_.find(scope);
+    pending->second -= texts;
+    if (pending->second == 0) pending_.erase(pending);
+    if (failure && !failure_) failure_ = std::move(failure);
+  }
+  changed_();
+}
+
+bool NewEmbeddings::has_room(const Scope& scope) const {
+  const std::scoped_lock lock(mutex_);
+  const auto pending = pending_.find(scope);
+  return pending == pending_.end() || pending->second <= kPendingMax;
+}
+
+bool NewEmbeddings::idle() const {
+  const std::scoped_lock lock(mutex_);
+  return pending_.empty();
+}
+
+std::vector<Twins> NewEmbeddings::take_twins(const Scope& scope) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = twins_.find(scope);
+  if (found == twins_.end()) return {};
+  std::vector<Twins> twins = std::move(found->second);
+  twins_.erase(found);
+  return twins;
+}
+
+std::vector<Scope> NewEmbeddings::scopes_with_twins() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Scope> scopes;
+  for (const auto& [scope, twins] : twins_)
+    scopes.push_back(scope);
+  return scopes;
+}
+
+std::optional<llm::Failure> NewEmbeddings::failure() const {
+  const std::scoped_lock lock(mutex_);
+  return failure_;
+}
+
+}  // namespace windrow::memory
