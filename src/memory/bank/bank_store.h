@@ -174,8 +174,9 @@ class BankStore {
   // bank's; nothing is stored then.
   virtual Result<std::vector<MemoryId>> retain(const Retained& retained, UnixMs now) = 0;
 
-  virtual Result<Memory> memory(const MemoryId& id) = 0;                              // kNotFound
-  virtual Result<std::vector<Memory>> memories(std::span<const MemoryId> ids) = 0;    // found ones
+  // With embeddings. `memories`: those that exist, in the order of `ids`.
+  virtual Result<Memory> memory(const MemoryId& id) = 0;  // kNotFound
+  virtual Result<std::vector<Memory>> memories(std::span<const MemoryId> ids) = 0;
   virtual Result<MemoryPage> list(const MemoryQuery& query) = 0;
   virtual Result<std::vector<ObservationChange>> history(const MemoryId& id) = 0;     // newest first
 
@@ -258,12 +259,15 @@ class BankStore {
                                                     std::optional<OperationType> type,
                                                     int64_t limit, int64_t offset,
                                                     int64_t* total) = 0;
-  // The oldest operation that is due: pending, or processing with a lease that is over. It is then
-  // `worker`'s until `now` + `lease_ms`. Nothing if there is none, or if another one of the same
-  // type is in progress. A consolidation that is taken over keeps its id.
-  virtual Result<std::optional<Operation>> claim(std::string_view worker, UnixMs now,
-                                                 int64_t lease_ms) = 0;
-  // Renews the lease and writes the progress. kConflict: it was cancelled, deleted or taken over;
+  // The oldest operation of this type that is due: pending, or processing with a lease that is over. It is then
+  // `worker`'s until `now` + `lease_ms`. Nothing if there is none, or if another one of the type is in
+  // progress. One that is taken over keeps its id, and has `taken_over` set.
+  virtual Result<std::optional<Operation>> claim(OperationType type, std::string_view worker,
+                                                 UnixMs now, int64_t lease_ms) = 0;
+  // When the next operation of this type is due that claim() does not return yet: a retry, or the
+  // end of a lease. Nothing: there is none.
+  virtual Result<std::optional<UnixMs>> next_due(OperationType type) = 0;
+  // Renews the lease and writes the progress, unless that is empty. kConflict: it was cancelled, deleted or taken over;
   // its worker stops.
   virtual Result<void> renew(const OperationId& id, std::string_view worker,
                              const boost::json::object& progress, UnixMs now, int64_t lease_ms) = 0;

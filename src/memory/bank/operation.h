@@ -42,6 +42,7 @@ struct Operation {
   // while it works; after that anybody may take the operation over.
   std::string worker;
   std::optional<UnixMs> lease_until;
+  bool taken_over = false;  // BankStore::claim: its worker's lease was over
 };
 
 }  // namespace windrow::memory

@@ -4,6 +4,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -46,7 +47,19 @@ struct Offered {
     dispatch::ItemId item;
     void operator()() const { dispatcher->cancel(item); }
   };
-  std::optional<std::stop_callback<Cancel>> cancel;
+  std::unique_ptr<std::stop_callback<Cancel>> cancel;
+
+  // What a stop runs may end the call and so come here: neither is done under the lock.
+  void end() {
+    std::unique_ptr<std::stop_callback<Cancel>> last;
+    const std::scoped_lock lock(mutex);
+    ended = true;
+    last = std::move(cancel);
+  }
+  void keep(std::unique_ptr<std::stop_callback<Cancel>> callback) {
+    const std::scoped_lock lock(mutex);
+    if (!ended) cancel = std::move(callback);
+  }
 };
 
 ChatOutcome chat_outcome(llm::Outcome outcome) {
@@ -153,10 +166,7 @@ void DispatchedModels::ask(llm::Endpoint endpoint, json::object body, const Mode
   const auto id = model.dispatcher->offer(
       std::move(request), item, 0,
       [this, offered, key = caller.key, done](dispatch::DispatchResult result) {
-        {
-          const std::scoped_lock lock(offered->mutex);
-          offered->ended = true;
-        }
+        offered->end();
         if (options_.charge && !key.empty()) {
           const auto* answer = std::get_if<llm::Answer>(&result.outcome);
           if (answer != nullptr) options_.charge(key, answer->usage);
@@ -174,10 +184,8 @@ void DispatchedModels::ask(llm::Endpoint endpoint, json::object body, const Mode
                              .overloaded = true});
   }
   if (!unwanted.stop_possible()) return;
-  const std::scoped_lock lock(offered->mutex);
-  if (!offered->ended)
-    offered->cancel.emplace(unwanted,
-                            Offered::Cancel{.dispatcher = model.dispatcher, .item = *id});
+  offered->keep(std::make_unique<std::stop_callback<Offered::Cancel>>(
+      unwanted, Offered::Cancel{.dispatcher = model.dispatcher, .item = *id}));
 }
 
 void DispatchedModels::chat(ChatCall call, std::stop_token unwanted,
