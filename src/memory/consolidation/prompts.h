@@ -57,7 +57,8 @@ struct FoldPrompt {
 };
 FoldPrompt fold_prompt(const Memory& one, const Memory& other, PromptProfile profile);
 
-// The text for both; empty: keep them apart, which is also what an unusable response means.
+// The text for both, on one line; empty: keep them apart, which is also what an unusable response
+// means.
 std::string fold_text(std::string_view response);
 
 }  // namespace windrow::memory
