@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -79,8 +80,9 @@ std::string RunLog::table(Duration wall, double mean_in_flight) const {
   text += row("share of the model", fmt::format("{:.1f} %", 100 * seconds(times_.model) / all));
   text += row("share of commit", fmt::format("{:.1f} %", 100 * seconds(times_.commit) / all));
   std::vector<std::pair<Scope, ScopeShare>> longest(scopes_.begin(), scopes_.end());
-  std::ranges::stable_sort(longest, std::greater{},
-                           [](const auto& scope) { return scope.second.busy; });
+  std::ranges::sort(longest, [](const auto& one, const auto& other) {
+    return std::tie(other.second.busy, one.first) < std::tie(one.second.busy, other.first);
+  });
   if (longest.size() > 1) text += "  longest scopes\n";
   for (size_t i = 0; longest.size() > 1 && i < std::min(longest.size(), kScopesNamed); ++i) {
     const auto& [scope, share] = longest[i];

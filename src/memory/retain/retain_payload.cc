@@ -12,7 +12,10 @@ namespace {
 namespace json = boost::json;
 
 json::array array_of(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
+  json::array array;
+  for (const std::string& text : texts)
+    array.emplace_back(text);
+  return array;
 }
 
 json::object object_of(const RetainItem& item) {

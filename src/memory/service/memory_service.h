@@ -5,6 +5,7 @@
 // and reflect for models.
 #pragma once
 
+#include <atomic>
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <memory>
@@ -27,8 +28,8 @@ namespace windrow::memory {
 struct MemoryServiceOptions {
   std::string folder;
   BankConfig defaults;
-  RunnerOptions runner;
-  int32_t facts_max = 1000;  // items of one retain
+  RunnerOptions runner;      // its defaults are those above
+  int32_t items_max = 1000;  // of one retain
 };
 
 struct BankView {
@@ -47,10 +48,16 @@ class MemoryService {
   // All arguments outlive it. kIo, kDiskFull, kConflict.
   static Result<std::unique_ptr<MemoryService>> open(store::Disk& disk, const Clock& clock,
                                                      MemoryServiceOptions options);
+
+  // As stop().
   ~MemoryService();
+  MemoryService(const MemoryService&) = delete;
+  MemoryService& operator=(const MemoryService&) = delete;
 
   // Until then nothing that needs a model works (503). Once. `models` outlives stop().
   void start(MemoryModels& models);
+
+  // Ends what runs in the background; it goes on after the next start. Blocks.
   void stop();
 
   // --- banks: 404 if there is none or the viewer may not see it ---
@@ -89,9 +96,34 @@ class MemoryService {
   Reply<Operation> cancel(const Viewer& viewer, const BankId& id, const OperationId& operation);
   Reply<Operation> retry(const Viewer& viewer, const BankId& id, const OperationId& operation);
 
-  // Why models cannot be asked; empty: they can.
-  std::string unavailable() const;
+  // Runs a consolidation of this bank if one is pending: after an edit of its memories.
+  void notify(const BankId& id);
+
+  // Whether models can be asked: start() was called.
+  bool is_started() const;
   RunnerReadings readings() const;
+
+ private:
+  MemoryService(std::unique_ptr<BankRegistry> banks, const Clock& clock,
+                MemoryServiceOptions options);
+
+  // A bank that the viewer sees, with its settings.
+  struct OpenBank {
+    std::shared_ptr<BankStore> store;
+    Bank bank;
+  };
+  Reply<OpenBank> open_bank(const Viewer& viewer, const BankId& id) const;
+  Reply<OpenBank> open_or_create(const Viewer& viewer, const BankId& id) const;
+  Reply<BankView> edit(const BankId& id, const OpenBank& open, const boost::json::object& change);
+  Reply<ConfigView> config_of(const Bank& bank) const;
+  ModelCaller caller_of(const OpenBank& open, llm::Priority priority) const;
+  int64_t now_ms() const { return clock_.unix_seconds() * 1000; }
+
+  const std::unique_ptr<BankRegistry> banks_;
+  const Clock& clock_;
+  const MemoryServiceOptions options_;
+  std::atomic<MemoryModels*> models_ = nullptr;
+  std::unique_ptr<OperationRunner> runner_;  // set by start(), before models_
 };
 
 }  // namespace windrow::memory
