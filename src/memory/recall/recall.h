@@ -1,15 +1,13 @@
 // Recall: the memories of a bank that answer a query, best first: by words (BM25) and by vectors,
-// fused by reciprocal rank (Cormack et al., 2009), cut at a number of tokens. A failed part fails the
-// recall; it is never "nothing found".
+// fused (fusion.h), cut at a number of tokens (selection.h). A failed part fails the recall; it is
+// never "nothing found".
 //
 // Further ways to find (time, entities, a reranker) are further arms of `fused`.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,7 +26,8 @@ struct RecallQuery {
   RecallBudget budget = RecallBudget::kMid;
   int64_t tokens_max = 4096;
   TagFilter tags;
-  std::map<std::string, double> scores_min;  // "semantic", "keyword", "final"
+  // By "semantic", "keyword" and "final"; included. "semantic" is kSemanticMin where it is absent.
+  std::map<std::string, double, std::less<>> scores_min;
   bool prefer_observations = false;  // facts that a returned observation covers are left out
   bool trace = false;
 
@@ -38,8 +37,13 @@ struct RecallQuery {
   std::optional<int64_t> entity_tokens_max;
 };
 
+// A cosine below says that two texts have little to do with each other.
+constexpr double kSemanticMin = 0.3;
+
+constexpr int64_t kQueryTokensMax = 500;
+
 struct RecallScores {
-  double final_score = 0;
+  double final_score = 0;          // 0 to 1
   std::optional<double> semantic;  // cosine
   std::optional<double> keyword;   // BM25
 };
@@ -51,26 +55,17 @@ struct Recalled {
 
 struct RecallResult {
   std::vector<Recalled> memories;
-  std::map<std::string, Chunk> chunks;                  // by id
-  std::map<std::string, Memory> source_facts;           // by id
+  std::map<std::string, Chunk> chunks;         // by id
+  std::map<std::string, Memory> source_facts;  // by id
   bool source_facts_truncated = false;
   boost::json::object trace;
 };
 
-// A rank list of one arm.
-struct Arm {
-  std::string name;
-  std::vector<Hit> hits;
-};
-
-// Reciprocal rank fusion with k = 60: the score of a memory is the sum over arms of 1 / (k + rank).
-// Equal scores: the one that an earlier arm ranks higher. Pure.
-std::vector<Hit> fused(std::span<const Arm> arms);
-
 using RecallOutcome = std::variant<RecallResult, llm::Failure>;
 
-// Blocks for the embedding of the query and for the disk; not on an event loop. Without an embedding
-// model only words are searched, and the trace says so.
+// Blocks for the embedding of the query and for the disk; not on an event loop. Without an
+// embedding model, or where the bank has no vectors, only words are searched, and the trace says
+// so. A query without a word is a 422, a too long one a 400.
 RecallOutcome recall(BankStore& store, MemoryModels& models, const BankConfig& config,
                      const RecallQuery& query, const ModelCaller& caller);
 
