@@ -47,6 +47,14 @@ std::optional<std::string> Query::text(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<std::string> Query::texts(std::string_view name) const {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : fields_) {
+    if (key == name && !value.empty()) values.push_back(value);
+  }
+  return values;
+}
+
 std::optional<llm::Failure> Query::only(std::initializer_list<std::string_view> names) const {
   for (const auto& [key, value] : fields_) {
     if (std::ranges::find(names, key) != names.end()) continue;

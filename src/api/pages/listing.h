@@ -24,6 +24,9 @@ class Query {
   // The first value of this name; nullopt if it is absent or empty.
   std::optional<std::string> text(std::string_view name) const;
 
+  // All values of this name, in their order: "tags=a&tags=b".
+  std::vector<std::string> texts(std::string_view name) const;
+
   // 400 if there is a parameter with another name.
   std::optional<llm::Failure> only(std::initializer_list<std::string_view> names) const;
 

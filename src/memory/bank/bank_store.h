@@ -81,6 +81,13 @@ struct TagCount {
   int64_t count = 0;
 };
 
+struct EntityCount {
+  std::string name;
+  int64_t mentions = 0;  // facts
+  std::optional<UnixMs> first_seen;
+  std::optional<UnixMs> last_seen;
+};
+
 struct ScopeCount {
   Scope scope;
   int64_t count = 0;
@@ -201,6 +208,11 @@ class BankStore {
   virtual Result<int64_t> delete_document(std::string_view id, UnixMs now) = 0;  // its memories
 
   virtual Result<BankStats> stats() = 0;
+  // Names that valid facts carry, in any case one; most mentioned first, of equal ones the last seen.
+  // kUnavailable: this store does not count them.
+  virtual Result<std::vector<EntityCount>> entities() {
+    return Error{ErrorKind::kUnavailable, "this kind of store does not count entities"};
+  }
   virtual Result<std::vector<TagCount>> tags() = 0;      // most frequent first
   virtual Result<std::vector<ScopeCount>> scopes() = 0;  // of observations
 

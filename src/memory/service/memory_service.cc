@@ -395,6 +395,18 @@ Reply<RecallResult> MemoryService::recall(const Viewer& viewer, const BankId& id
                         caller_of(bank, llm::Priority::kInteractive));
 }
 
+Reply<ReflectAnswer> MemoryService::reflect(const Viewer& viewer, const BankId& id,
+                                            const ReflectQuery& query) {
+  if (!is_started()) return not_started();
+  const Reply<OpenBank> open = open_bank(viewer, id);
+  if (const auto* failure = failure_in(open)) return *failure;
+  const auto& bank = std::get<OpenBank>(open);
+  const Result<BankConfig> config = with_overrides(options_.defaults, bank.bank.overrides);
+  if (!config) return failure_of(config.error(), "bank");
+  return memory::reflect(*bank.store, *models_, *config, query,
+                         caller_of(bank, llm::Priority::kInteractive));
+}
+
 Reply<std::shared_ptr<BankStore>> MemoryService::store(const Viewer& viewer, const BankId& id) {
   Reply<OpenBank> open = open_bank(viewer, id);
   if (auto* failure = std::get_if<llm::Failure>(&open)) return std::move(*failure);

@@ -18,6 +18,7 @@
 #include "memory/bank/bank_store.h"
 #include "memory/models/memory_models.h"
 #include "memory/recall/recall.h"
+#include "memory/reflect/reflect.h"
 #include "memory/retain/retain.h"
 #include "memory/service/bank_registry.h"
 #include "memory/service/operation_runner.h"
@@ -86,6 +87,7 @@ class MemoryService {
                               std::vector<RetainItem> items, bool in_background,
                               std::optional<OperationId> operation);
   Reply<RecallResult> recall(const Viewer& viewer, const BankId& id, const RecallQuery& query);
+  Reply<ReflectAnswer> reflect(const Viewer& viewer, const BankId& id, const ReflectQuery& query);
 
   // The bank's store, for lists, edits and statistics, which need no rule of this class.
   Reply<std::shared_ptr<BankStore>> store(const Viewer& viewer, const BankId& id);
