@@ -49,9 +49,10 @@ struct Chunk {
 // Facts that come in together, whole or not at all.
 struct Retained {
   std::vector<NewFact> facts;
-  std::optional<Document> document;  // created, or its text replaced
-  std::vector<Chunk> chunks;         // of the document, new ones
-  // Chunks of the document that are gone: their facts go too, as remove_memories does.
+  std::vector<Document> documents;  // created, or all but `created` replaced
+  std::vector<Chunk> chunks;        // of these documents, new ones
+  // Chunks of the documents that are gone: their facts go too, as delete_document does. They are
+  // removed first, so a new chunk may have the id of one of them.
   std::vector<std::string> chunks_gone;
   bool consolidate = false;  // adds a consolidation, unless one is pending
 };
