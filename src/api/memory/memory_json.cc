@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "api/memory/iso_time.h"
 #include "api/memory/object_reader.h"
 #include "base/crypto.h"
 #include "json/values.h"
+#include "memory/bank/iso_time.h"
 
 namespace windrow::api {
 
@@ -24,7 +24,7 @@ using memory::MemoryType;
 namespace {
 
 void add_if(json::object& object, std::string_view name, std::optional<memory::UnixMs> time) {
-  if (time) object[name] = iso_time(*time);
+  if (time) object[name] = memory::to_iso(*time);
 }
 
 void add_if(json::object& object, std::string_view name, const std::string& text) {
@@ -134,7 +134,7 @@ void add_progress(const memory::Operation& operation, json::object& object) {
   if (given == nullptr || operation.status != memory::OperationStatus::kProcessing) return;
   const std::string_view stage = text_in(*given, "stage");
   json::object progress{{"stage", stage.empty() ? memory::to_string(operation.type) : stage},
-                        {"at", iso_time(operation.updated)}};
+                        {"at", memory::to_iso(operation.updated)}};
   json::object detail;
   for (const auto& [name, value] : *given) {
     if (!value.is_int64()) continue;
@@ -170,7 +170,7 @@ json::array source_facts(const std::vector<memory::MemoryId>& ids,
 }  // namespace
 
 json::value time_json(std::optional<memory::UnixMs> time) {
-  return time ? json::value(iso_time(*time)) : json::value(nullptr);
+  return time ? json::value(memory::to_iso(*time)) : json::value(nullptr);
 }
 
 json::array tags_json(const memory::Tags& tags) {
@@ -190,7 +190,7 @@ json::object memory_item(const Memory& memory) {
   return {{"id", memory.id.text},
           {"text", memory.text},
           {"context", memory.context},
-          {"date", memory.times.event ? iso_time(*memory.times.event) : std::string()},
+          {"date", memory.times.event ? memory::to_iso(*memory.times.event) : std::string()},
           {"fact_type", memory::to_string(memory.type)},
           {"document_id", text_or_null(memory.document_id)},
           {"mentioned_at", time_json(memory.times.mentioned)},
@@ -212,27 +212,28 @@ json::object memory_item(const Memory& memory) {
 }
 
 json::object memory_detail(const Memory& memory, std::span<const Memory> sources) {
-  json::object object{{"id", memory.id.text},
-                      {"text", memory.text},
-                      {"context", memory.context},
-                      {"date", memory.times.event ? iso_time(*memory.times.event) : std::string()},
-                      {"type", memory::to_string(memory.type)},
-                      {"mentioned_at", time_json(memory.times.mentioned)},
-                      {"occurred_start", time_json(memory.times.occurred_start)},
-                      {"occurred_end", time_json(memory.times.occurred_end)},
-                      {"entities", names_json(memory.entities)},
-                      {"document_id", text_or_null(memory.document_id)},
-                      {"chunk_id", text_or_null(memory.chunk_id)},
-                      {"tags", tags_json(memory.tags)},
-                      {"metadata", metadata_json(memory.metadata)},
-                      {"observation_scopes", scopes_json(memory.scopes)},
-                      {"consolidated_at", time_json(memory.consolidated)},
-                      {"consolidation_failed_at", time_json(memory.consolidation_failed)},
-                      {"consolidation_failure", text_or_null(memory.failure)},
-                      {"state", memory.invalidated ? "invalidated" : "valid"},
-                      {"invalidation_reason", text_or_null(memory.invalidation_reason)},
-                      {"invalidated_at", time_json(memory.invalidated)},
-                      {"edited_at", time_json(memory.edited)}};
+  json::object object{
+      {"id", memory.id.text},
+      {"text", memory.text},
+      {"context", memory.context},
+      {"date", memory.times.event ? memory::to_iso(*memory.times.event) : std::string()},
+      {"type", memory::to_string(memory.type)},
+      {"mentioned_at", time_json(memory.times.mentioned)},
+      {"occurred_start", time_json(memory.times.occurred_start)},
+      {"occurred_end", time_json(memory.times.occurred_end)},
+      {"entities", names_json(memory.entities)},
+      {"document_id", text_or_null(memory.document_id)},
+      {"chunk_id", text_or_null(memory.chunk_id)},
+      {"tags", tags_json(memory.tags)},
+      {"metadata", metadata_json(memory.metadata)},
+      {"observation_scopes", scopes_json(memory.scopes)},
+      {"consolidated_at", time_json(memory.consolidated)},
+      {"consolidation_failed_at", time_json(memory.consolidation_failed)},
+      {"consolidation_failure", text_or_null(memory.failure)},
+      {"state", memory.invalidated ? "invalidated" : "valid"},
+      {"invalidation_reason", text_or_null(memory.invalidation_reason)},
+      {"invalidated_at", time_json(memory.invalidated)},
+      {"edited_at", time_json(memory.edited)}};
   if (memory.type != MemoryType::kObservation) return object;
   std::vector<const Memory*> newest_first;
   for (const Memory& source : sources)
@@ -279,7 +280,7 @@ json::array history_json(const Memory& memory,
                        {"previous_occurred_start", time_json(change.previous_times.occurred_start)},
                        {"previous_occurred_end", time_json(change.previous_times.occurred_end)},
                        {"previous_mentioned_at", time_json(change.previous_times.mentioned)},
-                       {"changed_at", iso_time(change.changed)},
+                       {"changed_at", memory::to_iso(change.changed)},
                        {"new_source_memory_ids", ids_json(change.new_sources)},
                        {"source_facts", source_facts(had, added, known)}});
   }
@@ -351,8 +352,8 @@ json::object bank_item(const memory::BankView& view) {
                       {"name", name_of(view.bank)},
                       {"disposition", disposition_json(view.bank.disposition)},
                       {"mission", mission_of(view.bank)},
-                      {"created_at", iso_time(view.bank.created)},
-                      {"updated_at", iso_time(view.bank.updated)},
+                      {"created_at", memory::to_iso(view.bank.created)},
+                      {"updated_at", memory::to_iso(view.bank.updated)},
                       {"fact_count", view.memory_count}};
   return object;
 }
@@ -404,8 +405,8 @@ json::object document_item(const memory::BankId& bank, const memory::Document& d
   return {{"id", document.id},
           {"bank_id", bank.text},
           {"content_hash", content_hash(document.text)},
-          {"created_at", iso_time(document.created)},
-          {"updated_at", iso_time(document.updated)},
+          {"created_at", memory::to_iso(document.created)},
+          {"updated_at", memory::to_iso(document.updated)},
           {"text_length", document.text.size()},
           {"memory_unit_count", document.memory_count},
           {"retain_params", nullptr},
@@ -430,15 +431,15 @@ json::object chunk_json(const memory::BankId& bank, const memory::Chunk& chunk,
                         memory::UnixMs created) {
   return {{"chunk_id", chunk.id},     {"document_id", chunk.document_id},
           {"bank_id", bank.text},     {"chunk_index", chunk.index},
-          {"chunk_text", chunk.text}, {"created_at", iso_time(created)}};
+          {"chunk_text", chunk.text}, {"created_at", memory::to_iso(created)}};
 }
 
 json::object operation_item(const memory::Operation& operation) {
   json::object object{{"id", operation.id.text},
                       {"task_type", memory::to_string(operation.type)},
                       {"items_count", items_count(operation)},
-                      {"created_at", iso_time(operation.created)},
-                      {"updated_at", iso_time(operation.updated)},
+                      {"created_at", memory::to_iso(operation.created)},
+                      {"updated_at", memory::to_iso(operation.updated)},
                       {"status", memory::to_string(operation.status)},
                       {"error_message", text_or_null(operation.error)},
                       {"retry_count", operation.retries},
@@ -451,8 +452,8 @@ json::object operation_detail(const memory::Operation& operation, bool with_payl
   json::object object{{"operation_id", operation.id.text},
                       {"status", memory::to_string(operation.status)},
                       {"operation_type", memory::to_string(operation.type)},
-                      {"created_at", iso_time(operation.created)},
-                      {"updated_at", iso_time(operation.updated)},
+                      {"created_at", memory::to_iso(operation.created)},
+                      {"updated_at", memory::to_iso(operation.updated)},
                       {"retry_count", operation.retries}};
   add_if(object, "completed_at", operation.completed);
   add_if(object, "error_message", operation.error);

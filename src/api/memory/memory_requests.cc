@@ -10,11 +10,11 @@
 #include <utility>
 #include <variant>
 
-#include "api/memory/iso_time.h"
 #include "api/memory/object_reader.h"
 #include "api/wire/refusals.h"
 #include "json/parse.h"
 #include "json/values.h"
+#include "memory/bank/iso_time.h"
 
 namespace windrow::api {
 
@@ -181,7 +181,7 @@ void read_timestamp(ObjectReader& from, memory::RetainItem& item) {
     item.timestamp_unset = true;
     return;
   }
-  item.timestamp = unix_ms_of(*text);
+  item.timestamp = memory::unix_ms_from_iso(*text);
   if (!item.timestamp) {
     from.fail("timestamp",
               fmt::format("timestamp is \"{}\"; it must be a time like 2024-01-15T10:30:00Z, or "
@@ -418,7 +418,7 @@ memory::Reply<RecallRequest> read_recall(const json::object& body) {
   request.query.tags = read_filter(from);
   request.query.scores_min = read_scores(from);
   read_include(from, request);
-  if (const auto time = from.text("query_timestamp"); time && !unix_ms_of(*time)) {
+  if (const auto time = from.text("query_timestamp"); time && !memory::unix_ms_from_iso(*time)) {
     from.fail("query_timestamp",
               fmt::format("query_timestamp is \"{}\"; it must be a time like 2024-01-15T10:30:00Z",
                           llm::shown(*time)));
@@ -468,7 +468,7 @@ memory::Reply<MemoryPatch> read_memory_patch(const json::object& body) {
     if (!body.contains(name)) return std::nullopt;
     const auto text = from.text(name);
     if (!text || text->empty()) return std::optional<int64_t>();
-    const auto time = unix_ms_of(*text);
+    const auto time = memory::unix_ms_from_iso(*text);
     if (!time) {
       from.fail(name, fmt::format("{} is \"{}\"; it must be a time like 2024-01-15T10:30:00Z, or "
                                   "empty for none",

@@ -61,7 +61,7 @@ std::optional<llm::Failure> fault_of_query(const RecallQuery& query, MemoryModel
   return std::nullopt;
 }
 
-double score_min(const RecallQuery& query, std::string_view name, double otherwise) {
+double score_min(const RecallQuery& query, const std::string& name, double otherwise) {
   const auto found = query.scores_min.find(name);
   return found == query.scores_min.end() ? otherwise : found->second;
 }

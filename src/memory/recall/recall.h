@@ -27,7 +27,7 @@ struct RecallQuery {
   int64_t tokens_max = 4096;
   TagFilter tags;
   // By "semantic", "keyword" and "final"; included. "semantic" is kSemanticMin where it is absent.
-  std::map<std::string, double, std::less<>> scores_min;
+  std::map<std::string, double> scores_min;
   bool prefer_observations = false;  // facts that a returned observation covers are left out
   bool trace = false;
 

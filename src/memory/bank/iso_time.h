@@ -1,4 +1,4 @@
-// Times as the API of memory banks writes them: ISO 8601 with an offset. Pure.
+// Times as clients and models write them: ISO 8601. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-namespace windrow::api {
+namespace windrow::memory {
 
 // Milliseconds since 1970 in UTC -> "2024-01-15T10:30:00+00:00", with ".250000" if there are
 // milliseconds. Years 0 to 9999; a time outside is written as the nearest one inside.
-std::string iso_time(int64_t unix_ms);
+std::string to_iso(int64_t unix_ms);
 
 // "2024-01-15", "2024-01-15T10:30:00.25Z", "2024-01-15 10:30+02:00"; without an offset it is UTC.
 // Nothing: it is none of these, or no such day or time exists.
-std::optional<int64_t> unix_ms_of(std::string_view iso);
+std::optional<int64_t> unix_ms_from_iso(std::string_view iso);
 
-}  // namespace windrow::api
+}  // namespace windrow::memory

@@ -1,4 +1,4 @@
-#include "api/memory/iso_time.h"
+#include "memory/bank/iso_time.h"
 
 #include <fmt/format.h>
 
@@ -7,21 +7,15 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace windrow::api {
-
+namespace windrow::memory {
 namespace {
-
-using std::chrono::days;
-using std::chrono::milliseconds;
-using std::chrono::sys_days;
-using std::chrono::year_month_day;
 
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kMinuteMs = 60'000;
 constexpr int64_t kYearMax = 9999;
 
 int64_t first_ms_of(int64_t year) {
-  const sys_days day = std::chrono::year(static_cast<int>(year)) / 1 / 1;
+  const std::chrono::sys_days day = std::chrono::year(static_cast<int>(year)) / 1 / 1;
   return day.time_since_epoch().count() * kDayMs;
 }
 
@@ -76,11 +70,11 @@ std::optional<int64_t> take_day(Taker& taker) {
   if (!month || !taker.take('-')) return std::nullopt;
   const auto day = taker.number(2);
   if (!day) return std::nullopt;
-  const year_month_day date{std::chrono::year(static_cast<int>(*year)),
-                            std::chrono::month(static_cast<unsigned>(*month)),
-                            std::chrono::day(static_cast<unsigned>(*day))};
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
-  return sys_days(date).time_since_epoch().count() * kDayMs;
+  return std::chrono::sys_days(date).time_since_epoch().count() * kDayMs;
 }
 
 // The time of a day.
@@ -114,11 +108,11 @@ std::optional<int64_t> take_offset(Taker& taker) {
 
 }  // namespace
 
-std::string iso_time(int64_t unix_ms) {
+std::string to_iso(int64_t unix_ms) {
   const int64_t shown = std::clamp(unix_ms, first_ms_of(0), first_ms_of(kYearMax + 1) - 1);
-  const std::chrono::sys_time<milliseconds> time{milliseconds(shown)};
-  const sys_days day = std::chrono::floor<days>(time);
-  const year_month_day date(day);
+  const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds(shown)};
+  const std::chrono::sys_days day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
   const int64_t fraction = clock.subseconds().count();
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}+00:00", static_cast<int>(date.year()),
@@ -127,7 +121,7 @@ std::string iso_time(int64_t unix_ms) {
                      fraction == 0 ? "" : fmt::format(".{:03}000", fraction));
 }
 
-std::optional<int64_t> unix_ms_of(std::string_view iso) {
+std::optional<int64_t> unix_ms_from_iso(std::string_view iso) {
   Taker taker(iso);
   const auto day = take_day(taker);
   if (!day || taker.is_empty()) return day;
@@ -139,4 +133,4 @@ std::optional<int64_t> unix_ms_of(std::string_view iso) {
   return *day + *time - *offset;
 }
 
-}  // namespace windrow::api
+}  // namespace windrow::memory
