@@ -21,6 +21,7 @@
 #include "app/commands/fetch_models.h"
 #include "app/commands/select_fleet.h"
 #include "app/commands/serve_control.h"
+#include "app/commands/serve_memory.h"
 #include "app/commands/serve_storage.h"
 #include "app/commands/served_models.h"
 #include "app/process/console.h"
@@ -102,13 +103,15 @@ std::string text_of(const std::vector<fleet::FleetModel>& models) {
 
 // Lets requests in flight finish, and cuts them off when that is requested or takes too long.
 // False: it was requested.
-bool drain(api::ApiServer& server, ServeStorage& storage,
+bool drain(api::ApiServer& server, ServeStorage& storage, ServeMemory& memory,
            const std::vector<fleet::FleetModel>& models, Duration grace, StopState& stop,
            Console& console) {
   const std::future<void> stopping = std::async(std::launch::async, [&] {
     const std::future<void> batches = std::async(std::launch::async, [&] { storage.stop(grace); });
+    const std::future<void> banks = std::async(std::launch::async, [&] { memory.stop(); });
     server.stop(grace);
     batches.wait();
+    banks.wait();
     stop.set_stopped();
   });
   if (stop.wait_until_stopped()) return true;
@@ -178,6 +181,9 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (key_file) accounts = std::make_shared<api::KeyAccounts>(clock, key_file->keys());
   Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console, accounts.get());
   if (!storage) return context.fail(storage.error());
+  Result<ServeMemory> memory =
+      ServeMemory::open(settings, disk, clock, console, accounts.get());
+  if (!memory) return context.fail(memory.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
     Result<std::unique_ptr<LineLog>> opened =
@@ -215,6 +221,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&fleet] { return model_readings(*fleet); };
   api.parts.push_back(storage->part(limits.transfers_max));
+  api.parts.push_back(memory->part());
   api.are_unreachable = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
@@ -263,8 +270,9 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   add_models(catalogue, models);
   fleet->watch([&] { update_models(catalogue, fleet->models()); });
   catalogue.set_state(api::ServeState::kReady);
-  RegistryModels batch_models(catalogue, [&fleet] { return fleet->is_unreachable(0); });
-  storage->start(batch_models);
+  RegistryModels named_models(catalogue, [&fleet] { return fleet->is_unreachable(0); });
+  storage->start(named_models);
+  memory->start(named_models, catalogue);
   if (const std::string note = fleet->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
   console.note(
@@ -286,7 +294,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   service.stopping("finishing what runs");
   catalogue.set_state(api::ServeState::kStopping);
   const bool finished =
-      drain(**server, *storage, models, std::chrono::seconds(settings.grace_s), stop, console);
+      drain(**server, *storage, *memory, models, std::chrono::seconds(settings.grace_s), stop, console);
   fleet->watch({});
   reload.set({});
   for (const fleet::FleetModel& model : models)

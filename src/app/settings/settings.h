@@ -87,6 +87,12 @@ struct Settings {
   int64_t refusal_patience_s = 10;
   int64_t linger_us_max = 500;
   bool metrics_open = false;
+
+  // Memory banks, of a server with --data-dir and of `windrow memory`
+  std::string memory_model;    // empty: the only one that answers chats
+  std::string memory_embed;    // empty: the only one that embeds texts
+  std::vector<std::string> memory_config;  // KEY=VALUE: defaults of the configuration of banks
+
   std::string log = "none";  // "-": standard output; else a file
   bool log_prompts = false;
 

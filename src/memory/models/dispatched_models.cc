@@ -139,6 +139,7 @@ void DispatchedModels::ask(llm::Endpoint endpoint, json::object body, const Mode
   auto found = models_.find(endpoint, name);
   if (auto* failure = std::get_if<llm::Failure>(&found)) return done(std::move(*failure));
   const auto& model = std::get<dispatch::Model>(found);
+  body["model"] = model.name;
   const std::string text = json::serialize(body);
   llm::Request request;
   if (model.raw) {
@@ -211,22 +212,22 @@ void DispatchedModels::embed(std::string_view model, std::vector<std::string> te
 
 std::optional<llm::Failure> DispatchedModels::fault(llm::Endpoint endpoint,
                                                     std::string_view name) {
+  auto found = models_.find(endpoint, name == kNoModel ? "" : name);
+  auto* failure = std::get_if<llm::Failure>(&found);
+  if (failure == nullptr && name != kNoModel) return std::nullopt;
+  if (!name.empty() && name != kNoModel) return std::move(*failure);
   const bool chat = endpoint == llm::Endpoint::kChatCompletions;
-  if (name.empty()) {
-    return llm::Failure{
-        .failure_class = llm::FailureClass::kRequest,
-        .status = 400,
-        .code = chat ? "no_memory_model" : "no_memory_embed_model",
-        .message = chat ? "memory banks have no chat model here, so nothing is extracted or "
-                          "consolidated; start with --memory-model NAME, or set chat_model in the "
-                          "bank's configuration"
-                        : "memory banks have no embedding model here; start with --memory-embed "
-                          "NAME, or set embed_model in the bank's configuration",
-        .param = chat ? "chat_model" : "embed_model"};
-  }
-  auto found = models_.find(endpoint, name);
-  if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
-  return std::nullopt;
+  return llm::Failure{
+      .failure_class = llm::FailureClass::kRequest,
+      .status = 400,
+      .code = chat ? "no_memory_model" : "no_memory_embed_model",
+      .message = chat ? "no model is set for memory banks, and there is none or more than one that "
+                        "answers chats, so nothing is extracted or consolidated; name one with "
+                        "--memory-model, or as chat_model in the bank's configuration"
+                      : "no embedding model is set for memory banks, and there is none or more than "
+                        "one; name one with --memory-embed, or as embed_model in the bank's "
+                        "configuration",
+      .param = chat ? "chat_model" : "embed_model"};
 }
 
 std::optional<llm::Failure> DispatchedModels::chat_fault(std::string_view model) {
@@ -240,13 +241,17 @@ std::optional<llm::Failure> DispatchedModels::embed_fault(std::string_view model
 }
 
 std::string DispatchedModels::embed_model_name(std::string_view model) {
-  return model.empty() ? options_.embed_model : std::string(model);
+  auto found = models_.find(llm::Endpoint::kEmbeddings,
+                            model.empty() ? std::string_view(options_.embed_model) : model);
+  const auto* served = std::get_if<dispatch::Model>(&found);
+  return served == nullptr ? "" : served->name;
 }
 
 int64_t DispatchedModels::count_tokens(std::string_view text) {
   constexpr int64_t kBytesOfToken = 4;
   if (options_.tokenizer_of) {
-    if (const auto tokenizer = options_.tokenizer_of(options_.chat_model))
+    if (const std::shared_ptr<const llm::Tokenizer> tokenizer =
+            options_.tokenizer_of(options_.chat_model))
       return std::ssize(tokenizer->encode(text, /*control=*/false, /*begin=*/false));
   }
   return (std::ssize(text) + kBytesOfToken - 1) / kBytesOfToken;

@@ -18,9 +18,13 @@
 
 namespace windrow::memory {
 
+// The name of no model at all.
+inline constexpr std::string_view kNoModel = "none";
+
 struct DispatchedModelsOptions {
-  std::string chat_model;   // the default; empty: none, so only banks that name one have a model
-  std::string embed_model;  // as well
+  // The defaults; empty: the only model that answers this kind of request; kNoModel: none.
+  std::string chat_model;
+  std::string embed_model;
   boost::json::object chat_defaults;  // members of each chat's body that lack them
 
   // WorkItem::weight of a key, and what its calls used; may be empty.
