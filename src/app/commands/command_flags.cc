@@ -86,6 +86,30 @@ const std::array<Flag<TokenizeCommand>, 7> kTokenizeFlags = {{
      .set = set_switch<&TokenizeCommand::json>},
 }};
 
+const std::array<Flag<MemoryCommand>, 4> kMemoryFlags = {{
+    {.name = "tag",
+     .value_name = "TAG",
+     .help = "retain: tag of every fact; recall, show: only memories with it, or untagged ones",
+     .repeatable = true,
+     .set = [](std::string_view text, MemoryCommand& command) -> Result<void> {
+       command.tags.emplace_back(text);
+       return {};
+     }},
+    {.name = "embed",
+     .value_name = "PATH",
+     .help = "model that embeds texts, in this process, beside the one of --model",
+     .set = set_text<&MemoryCommand::embed>},
+    {.name = "max-tokens",
+     .value_name = "N",
+     .help = "recall: tokens of all that is found (default: 4096)",
+     .set = [](std::string_view text, MemoryCommand& command) -> Result<void> {
+       return set_number(text, 1, 1'000'000, command.tokens_max);
+     }},
+    {.name = "verbose",
+     .help = "consolidate: a line for each call of the model",
+     .set = set_switch<&MemoryCommand::verbose>},
+}};
+
 const std::array<Flag<ConfigShowCommand>, 1> kConfigShowFlags = {{
     {.name = "json", .help = "as one JSON object", .set = set_switch<&ConfigShowCommand::json>},
 }};
@@ -163,6 +187,17 @@ std::span<const Flag<InspectCommand>> inspect_flags() {
 
 std::span<const Flag<TokenizeCommand>> tokenize_flags() {
   return kTokenizeFlags;
+}
+
+std::span<const Flag<MemoryCommand>> memory_flags() {
+  return kMemoryFlags;
+}
+
+bool is_of_memory(const SettingRow& row) {
+  if (row.name.starts_with("memory-")) return true;
+  const bool of_both = row.scope == SettingScope::kBoth;
+  return of_both && (row.group == SettingGroup::kModel || row.group == SettingGroup::kUpstream ||
+                     row.group == SettingGroup::kBatch || row.group == SettingGroup::kConsole);
 }
 
 std::span<const Flag<ConfigShowCommand>> config_show_flags() {

@@ -17,6 +17,11 @@ std::span<const Flag<RetryCommand>> retry_flags();
 std::span<const Flag<StatusCommand>> status_flags();
 std::span<const Flag<InspectCommand>> inspect_flags();
 std::span<const Flag<TokenizeCommand>> tokenize_flags();
+std::span<const Flag<MemoryCommand>> memory_flags();
+
+// The settings that `windrow memory` takes: of models, servers, banks and the console.
+bool is_of_memory(const SettingRow& row);
+
 std::span<const Flag<ConfigShowCommand>> config_show_flags();
 std::span<const Flag<KeysAddCommand>> keys_add_flags();
 std::span<const Flag<KeysListCommand>> keys_list_flags();
@@ -28,6 +33,7 @@ std::string serve_help_text();
 std::string status_help_text();
 std::string inspect_help_text();
 std::string tokenize_help_text();
+std::string memory_help_text();
 std::string config_help_text();
 std::string keys_help_text();
 std::string probe_help_text();

@@ -394,6 +394,61 @@ Result<Command> parse_tokenize(std::span<const std::string> arguments) {
                                      arguments);
 }
 
+bool asks_for_help(const std::string& word) {
+  return word == "--help" || word == "-h";
+}
+
+Result<void> check_memory(const MemoryCommand& command) {
+  if (command.bank.empty()) {
+    return needed(
+        "no bank was named; write windrow memory retain|recall|consolidate|show BANK, the path of "
+        "its file");
+  }
+  return {};
+}
+
+Result<Command> parse_memory(std::span<const std::string> arguments) {
+  constexpr auto kVerbs = std::to_array<std::pair<std::string_view, MemoryVerb>>(
+      {{"retain", MemoryVerb::kRetain},
+       {"recall", MemoryVerb::kRecall},
+       {"consolidate", MemoryVerb::kConsolidate},
+       {"show", MemoryVerb::kShow}});
+  if (arguments.empty()) {
+    return needed(
+        "windrow memory needs a word after it: retain, recall, consolidate or show, and then the "
+        "path of a bank's file");
+  }
+  const std::string& word = arguments.front();
+  if (asks_for_help(word)) return Command(HelpCommand{memory_help_text()});
+  const auto* verb =
+      std::ranges::find(kVerbs, word, &std::pair<std::string_view, MemoryVerb>::first);
+  if (verb == kVerbs.end()) {
+    constexpr auto kWords =
+        std::to_array<std::string_view>({"retain", "recall", "consolidate", "show"});
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("\"{}\" is not a subcommand of windrow memory{}", word,
+                             did_you_mean(word, kWords,
+                                          "; there are retain, recall, consolidate and show"))};
+  }
+  CommandForm<MemoryCommand> form{.name = fmt::format("windrow memory {}", word),
+                                  .help = memory_help_text,
+                                  .flags = memory_flags(),
+                                  .words = {{"bank", &MemoryCommand::bank}},
+                                  .takes_setting = is_of_memory,
+                                  .check = check_memory};
+  if (verb->second == MemoryVerb::kRetain || verb->second == MemoryVerb::kRecall)
+    form.words.emplace_back("argument", &MemoryCommand::argument);
+  Result<Command> parsed = parse_form(form, arguments.subspan(1));
+  if (!parsed) return parsed.error();
+  if (auto* command = std::get_if<MemoryCommand>(&*parsed)) {
+    command->verb = verb->second;
+    if (command->verb == MemoryVerb::kRecall && command->argument.empty()) {
+      return needed("no query was given; write windrow memory recall BANK \"what is to be found\"");
+    }
+  }
+  return parsed;
+}
+
 Result<Command> parse_config_show(std::span<const std::string> arguments) {
   return parse_form<ConfigShowCommand>({.name = "windrow config show",
                                         .help = config_help_text,
@@ -435,10 +490,6 @@ Result<Command> parse_probe(std::span<const std::string> arguments) {
                                    .flags = probe_flags(),
                                    .check = check_probe},
                                   arguments);
-}
-
-bool asks_for_help(const std::string& word) {
-  return word == "--help" || word == "-h";
 }
 
 Result<Command> parse_config(std::span<const std::string> arguments) {
@@ -487,6 +538,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "status") return parse_status(rest);
   if (word == "inspect") return parse_inspect(rest);
   if (word == "tokenize") return parse_tokenize(rest);
+  if (word == "memory") return parse_memory(rest);
   if (word == "config") return parse_config(rest);
   if (word == "keys") return parse_keys(rest);
   if (word == "probe") return parse_probe(rest);
@@ -495,8 +547,8 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "retry", "serve", "status", "inspect", "tokenize", "config", "keys", "probe",
-       "sim-upstream", "--version", "--help"});
+      {"run", "retry", "serve", "status", "inspect", "tokenize", "memory", "config", "keys",
+       "probe", "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -2,6 +2,7 @@
 // resolve_settings, files when they are opened.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,6 +60,19 @@ struct TokenizeCommand {
   bool json = false;
 };
 
+enum class MemoryVerb : uint8_t { kRetain, kRecall, kConsolidate, kShow };
+
+struct MemoryCommand {
+  MemoryVerb verb = MemoryVerb::kShow;
+  std::string bank;      // its file
+  std::string argument;  // kRetain: the input, empty or "-": standard input; kRecall: the query
+  std::vector<std::string> tags;
+  int32_t tokens_max = 4096;  // kRecall: of what is found
+  std::string embed;          // a model file; empty: --memory-embed says
+  bool verbose = false;       // kConsolidate: a line for each call
+  std::vector<GivenFlag> flags;
+};
+
 struct KeysAddCommand {
   std::string file;
   std::string name;
@@ -85,10 +99,10 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command =
-    std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
-                 TokenizeCommand, ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand,
-                 KeysListCommand, ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+using Command = std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
+                             TokenizeCommand, MemoryCommand, ConfigShowCommand, ConfigFlagsCommand,
+                             KeysAddCommand, KeysListCommand, ProbeCommand, SimUpstreamCommand,
+                             HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

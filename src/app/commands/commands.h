@@ -75,6 +75,10 @@ int tokenize_command(const TokenizeCommand& command, const Environment& environm
 Result<std::string> tokenize_output(const TokenizeCommand& command, const llm::Tokenizer& tokenizer,
                                     std::string_view input);
 
+// `windrow memory`: the facts and observations of a memory bank in a file, without a server. Also 1
+// when some facts could not be consolidated, 130 when it was interrupted.
+int memory_command(const MemoryCommand& command, const Environment& environment);
+
 // `windrow config show`: prints every setting with its value and where that came from.
 int config_show_command(const ConfigShowCommand& command, const Environment& environment);
 

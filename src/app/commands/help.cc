@@ -94,6 +94,7 @@ std::string help_text() {
   text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow tokenize --model MODEL.gguf FILE", "the tokens of a text or a chat");
+  text += help_line("windrow memory consolidate BANK", "a memory bank in a file, without a server");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
   text += help_line("windrow keys add FILE NAME", "create an API key for the server");
   text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
@@ -173,6 +174,35 @@ std::string inspect_help_text() {
          "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
          "https://... are downloaded first, once.\n\n" +
          table_help(inspect_flags());
+}
+
+std::string memory_help_text() {
+  std::string text =
+      "windrow memory retain BANK [FILE] [flags]\n"
+      "windrow memory recall BANK \"QUERY\" [flags]\n"
+      "windrow memory consolidate BANK --model MODEL.gguf [flags]\n"
+      "windrow memory show BANK [flags]\n\n"
+      "A memory bank in a file, without a server. `retain` adds facts, one a line: a text, or an\n"
+      "object as POST .../memories takes it ({\"content\": ..., \"tags\": [...]}); `consolidate` "
+      "turns\n"
+      "facts into observations, `recall` finds memories, `show` prints the observations and how\n"
+      "often each was told. The same command continues what was interrupted. docs/memory.md\n"
+      "describes banks.\n\n";
+  text += table_help(memory_flags());
+  std::optional<SettingGroup> group;
+  for (const SettingRow& row : setting_rows()) {
+    if (!is_of_memory(row)) continue;
+    if (row.group != group) {
+      group = row.group;
+      text += fmt::format("\n{}\n", to_string(*group));
+    }
+    text += setting_line(row);
+  }
+  text +=
+      "\nExit codes: 0 success, 1 some facts could not be consolidated, 2 the command, the bank "
+      "or\n"
+      "the input is unusable, 3 the model or server is unusable, 130 interrupted.\n";
+  return text;
 }
 
 std::string tokenize_help_text() {

@@ -181,8 +181,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (key_file) accounts = std::make_shared<api::KeyAccounts>(clock, key_file->keys());
   Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console, accounts.get());
   if (!storage) return context.fail(storage.error());
-  Result<ServeMemory> memory =
-      ServeMemory::open(settings, disk, clock, console, accounts.get());
+  Result<ServeMemory> memory = ServeMemory::open(settings, disk, clock, console, accounts.get());
   if (!memory) return context.fail(memory.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
@@ -293,8 +292,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   console.event("stopping", {});
   service.stopping("finishing what runs");
   catalogue.set_state(api::ServeState::kStopping);
-  const bool finished =
-      drain(**server, *storage, *memory, models, std::chrono::seconds(settings.grace_s), stop, console);
+  const bool finished = drain(**server, *storage, *memory, models,
+                              std::chrono::seconds(settings.grace_s), stop, console);
   fleet->watch({});
   reload.set({});
   for (const fleet::FleetModel& model : models)

@@ -24,10 +24,9 @@ Result<memory::BankConfig> bank_defaults(const Settings& settings) {
   for (const std::string& setting : settings.memory_config) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("--memory-set takes KEY=VALUE, such as "
-                               "consolidation_llm_batch_size=4, not {}",
-                               setting)};
+      return Error{ErrorKind::kInvalid, fmt::format("--memory-set takes KEY=VALUE, such as "
+                                                    "consolidation_llm_batch_size=4, not {}",
+                                                    setting)};
     }
     const std::string_view text = std::string_view(setting).substr(equals + 1);
     auto parsed = parse_json(text);

@@ -24,7 +24,8 @@ Result<memory::BankConfig> bank_defaults(const Settings& settings);
 class ServeMemory {
  public:
   // Without --data-dir it is empty, and its methods do nothing. `disk`, `clock`, `console` and
-  // `accounts` (null: requests need no key) outlive it. Errors: kIo, kDiskFull, kConflict, kInvalid.
+  // `accounts` (null: requests need no key) outlive it. Errors: kIo, kDiskFull, kConflict,
+  // kInvalid.
   static Result<ServeMemory> open(const Settings& settings, store::Disk& disk, const Clock& clock,
                                   Console& console, api::KeyAccounts* accounts);
 

@@ -142,7 +142,7 @@ struct CreateObservation {
 
 struct UpdateObservation {
   MemoryId id;
-  std::string text;                  // the new text; the same as before: only sources are added
+  std::string text;                   // the new text; the same as before: only sources are added
   std::vector<MemoryId> new_sources;  // those that it has already do not count
 };
 
@@ -186,7 +186,7 @@ class BankStore {
   virtual Result<Memory> memory(const MemoryId& id) = 0;  // kNotFound
   virtual Result<std::vector<Memory>> memories(std::span<const MemoryId> ids) = 0;
   virtual Result<MemoryPage> list(const MemoryQuery& query) = 0;
-  virtual Result<std::vector<ObservationChange>> history(const MemoryId& id) = 0;     // newest first
+  virtual Result<std::vector<ObservationChange>> history(const MemoryId& id) = 0;  // newest first
 
   // Changes a fact of a client's. If text, tags, times or validity change, observations that have
   // it as a source are removed, and their other sources are consolidated again. kNotFound; kInvalid
@@ -203,14 +203,14 @@ class BankStore {
 
   virtual Result<std::vector<Document>> documents(std::string_view text, int64_t limit,
                                                   int64_t offset, int64_t* total) = 0;
-  virtual Result<Document> document(std::string_view id) = 0;          // kNotFound
+  virtual Result<Document> document(std::string_view id) = 0;  // kNotFound
   virtual Result<std::vector<Chunk>> chunks(std::string_view document_id) = 0;
-  virtual Result<Chunk> chunk(std::string_view id) = 0;                // kNotFound
+  virtual Result<Chunk> chunk(std::string_view id) = 0;                          // kNotFound
   virtual Result<int64_t> delete_document(std::string_view id, UnixMs now) = 0;  // its memories
 
   virtual Result<BankStats> stats() = 0;
-  // Names that valid facts carry, in any case one; most mentioned first, of equal ones the last seen.
-  // kUnavailable: this store does not count them.
+  // Names that valid facts carry, in any case one; most mentioned first, of equal ones the last
+  // seen. kUnavailable: this store does not count them.
   virtual Result<std::vector<EntityCount>> entities() {
     return Error{ErrorKind::kUnavailable, "this kind of store does not count entities"};
   }
@@ -272,16 +272,16 @@ class BankStore {
                                                     std::optional<OperationType> type,
                                                     int64_t limit, int64_t offset,
                                                     int64_t* total) = 0;
-  // The oldest operation of this type that is due: pending, or processing with a lease that is over. It is then
-  // `worker`'s until `now` + `lease_ms`. Nothing if there is none, or if another one of the type is in
-  // progress. One that is taken over keeps its id, and has `taken_over` set.
+  // The oldest operation of this type that is due: pending, or processing with a lease that is
+  // over. It is then `worker`'s until `now` + `lease_ms`. Nothing if there is none, or if another
+  // one of the type is in progress. One that is taken over keeps its id, and has `taken_over` set.
   virtual Result<std::optional<Operation>> claim(OperationType type, std::string_view worker,
                                                  UnixMs now, int64_t lease_ms) = 0;
   // When the next operation of this type is due that claim() does not return yet: a retry, or the
   // end of a lease. Nothing: there is none.
   virtual Result<std::optional<UnixMs>> next_due(OperationType type) = 0;
-  // Renews the lease and writes the progress, unless that is empty. kConflict: it was cancelled, deleted or taken over;
-  // its worker stops.
+  // Renews the lease and writes the progress, unless that is empty. kConflict: it was cancelled,
+  // deleted or taken over; its worker stops.
   virtual Result<void> renew(const OperationId& id, std::string_view worker,
                              const boost::json::object& progress, UnixMs now, int64_t lease_ms) = 0;
   // Ends it (or, kPending, puts it back with next_retry). kConflict as renew.

@@ -83,8 +83,8 @@ struct Memory {
   int64_t proof_count = 1;
 
   UnixMs created = 0;
-  UnixMs updated = 0;             // of text, tags, times or sources; stamps do not count
-  std::optional<UnixMs> edited;   // by a client
+  UnixMs updated = 0;            // of text, tags, times or sources; stamps do not count
+  std::optional<UnixMs> edited;  // by a client
   std::optional<UnixMs> consolidated;
   std::optional<UnixMs> consolidation_failed;
   std::string failure;  // why consolidation failed; empty: it did not

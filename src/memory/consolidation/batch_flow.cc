@@ -76,10 +76,9 @@ Result<BatchDecision> BatchFlow::decide(std::string_view response) const {
       observations_max_ < 0
           ? -1
           : std::max<int64_t>(observations_max_ - std::ssize(read_.observations), 0);
-  Accepted accepted = accept(*actions, {.prompt = prompt_,
-                                        .shown = shown_,
-                                        .folded = folded_.folded,
-                                        .creates_max = room});
+  Accepted accepted =
+      accept(*actions,
+             {.prompt = prompt_, .shown = shown_, .folded = folded_.folded, .creates_max = room});
   return decision_of(std::move(accepted));
 }
 

@@ -69,8 +69,8 @@ using WorkPtr = std::shared_ptr<Work>;
 struct BatchFault {
   BatchFailure failure = BatchFailure::kRetry;
   std::string why;
-  std::optional<Duration> wait = {};                       // kStop
-  ConsolidationEnd end = ConsolidationEnd::kStopped;       // kStop
+  std::optional<Duration> wait = {};                  // kStop
+  ConsolidationEnd end = ConsolidationEnd::kStopped;  // kStop
   bool is_of_facts = false;  // kHalve: the facts are the cause, whatever happens to other batches
 };
 
@@ -149,8 +149,8 @@ class ConsolidationRun {
   void begin(const WorkPtr& work);
   void read(const WorkPtr& work);
   void fold_twins(const WorkPtr& work);
-  void ask(const WorkPtr& work, ChatCall call, void (ConsolidationRun::*then)(const WorkPtr&,
-                                                                              ChatOutcome));
+  void ask(const WorkPtr& work, ChatCall call,
+           void (ConsolidationRun::*then)(const WorkPtr&, ChatOutcome));
   void answered(const WorkPtr& work, ChatOutcome outcome);
   void fold_answered(const WorkPtr& work, ChatOutcome outcome);
   void apply(const WorkPtr& work, BatchDecision decision);
@@ -319,8 +319,8 @@ void ConsolidationRun::hand_out() {
 }
 
 bool ConsolidationRun::is_finished() const {
-  const bool idle = schedule_.in_flight() == std::ssize(held_back_) && folding_.empty() &&
-                    embeddings_->idle();
+  const bool idle =
+      schedule_.in_flight() == std::ssize(held_back_) && folding_.empty() && embeddings_->idle();
   if (end_) return idle;
   return idle && schedule_.is_done() && embeddings_->scopes_with_twins().empty();
 }
@@ -599,9 +599,9 @@ void ConsolidationRun::fail(const WorkPtr& work, BatchFault fault) {
     if (fault.failure == BatchFailure::kStop || ends || batch.facts.empty()) {
       if (batch.facts.empty()) folding_.erase(batch.scope);
     } else {
-      const int64_t since = answers_at_fault_.try_emplace(batch.facts.front(), answers_).first->second;
-      hopeless = is_single && !tries_again &&
-                 (fault.is_of_facts || answers_ > since);
+      const int64_t since =
+          answers_at_fault_.try_emplace(batch.facts.front(), answers_).first->second;
+      hopeless = is_single && !tries_again && (fault.is_of_facts || answers_ > since);
     }
   }
   if (fault.failure == BatchFailure::kStop) {
@@ -644,9 +644,8 @@ void ConsolidationRun::fail(const WorkPtr& work, BatchFault fault) {
 }
 
 void ConsolidationRun::fail_of_store(const WorkPtr& work, const Error& error) {
-  fail(work, {.failure = BatchFailure::kStop,
-              .why = error.message,
-              .end = ConsolidationEnd::kFailed});
+  fail(work,
+       {.failure = BatchFailure::kStop, .why = error.message, .end = ConsolidationEnd::kFailed});
 }
 
 // The first cause is kept; what runs is ended.

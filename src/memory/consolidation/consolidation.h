@@ -54,11 +54,11 @@ enum class ConsolidationEnd : uint8_t {
 struct ConsolidationReport {
   ConsolidationEnd end = ConsolidationEnd::kCompleted;
   ConsolidationCounts counts;
-  std::string error;              // the first one, with its cause
+  std::string error;  // the first one, with its cause
   std::optional<Duration> retry_after;
   double wall_s = 0;
   double mean_in_flight = 0;
-  std::string table;              // for people: facts, observations, calls, tokens, time
+  std::string table;  // for people: facts, observations, calls, tokens, time
 };
 
 // What a run tells while it goes on. Called by one thread at a time; must not block for long.

@@ -77,8 +77,8 @@ void NewEmbeddings::store_all(const Job& job, EmbedOutcome outcome) {
   const auto& vectors = std::get<std::vector<std::vector<float>>>(outcome);
   for (size_t i = 0; i < job.observations.size() && i < vectors.size(); ++i) {
     const Memory& observation = job.observations[i];
-    const Result<void> set = store_.set_embedding(
-        {.id = observation.id, .version = observation.version}, vectors[i]);
+    const Result<void> set =
+        store_.set_embedding({.id = observation.id, .version = observation.version}, vectors[i]);
     if (!set) return ended(job.scope, texts, of_store(set.error()));
   }
   look_for_twins(job);
@@ -92,8 +92,7 @@ void NewEmbeddings::look_for_twins(const Job& job) {
   for (const Memory& written : job.observations) {
     const auto now = std::ranges::find(*all, written.id, &Memory::id);
     if (now == all->end() || now->version != written.version) continue;
-    const std::optional<MemoryId> twin =
-        twin_of(*now, *all, config_.consolidation_dedup_threshold);
+    const std::optional<MemoryId> twin = twin_of(*now, *all, config_.consolidation_dedup_threshold);
     if (!twin) continue;
     const std::scoped_lock lock(mutex_);
     const auto [one, other] = std::minmax(written.id, *twin);

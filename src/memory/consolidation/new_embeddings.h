@@ -1,5 +1,5 @@
-// NewEmbeddings: embeddings of observations that were just written, computed beside the next call of
-// their scope, and the twins that they reveal: two observations of one scope that say nearly the
+// NewEmbeddings: embeddings of observations that were just written, computed beside the next call
+// of their scope, and the twins that they reveal: two observations of one scope that say nearly the
 // same.
 //
 // An observation without an embedding is always shown to the model (scope_recall.h), so a scope may
@@ -37,11 +37,12 @@ class NewEmbeddings {
   // How many texts of a scope may be without an embedding when a batch of it begins.
   static constexpr int64_t kPendingMax = 24;
 
-  // Everything outlives it. `changed` is called after each change of idle(), has_room() or failed(),
-  // without a lock, on any thread. Without an embedding model (`active` false) it does nothing.
+  // Everything outlives it. `changed` is called after each change of idle(), has_room() or
+  // failed(), without a lock, on any thread. Without an embedding model (`active` false) it does
+  // nothing.
   NewEmbeddings(BankStore& store, MemoryModels& models, async::Executor& executor,
-                const BankConfig& config, ModelCaller caller, bool active,
-                std::stop_token unwanted, std::function<void()> changed);
+                const BankConfig& config, ModelCaller caller, bool active, std::stop_token unwanted,
+                std::function<void()> changed);
 
   // Waits until nothing is being computed.
   ~NewEmbeddings();

@@ -45,7 +45,8 @@ std::string RunLog::add(const BatchLine& batch, Duration now) {
   const auto processed = static_cast<double>(std::max<int64_t>(counts_.facts_processed, 1));
   const ConsolidationCounts& counts = batch.counts;
   return fmt::format(
-      "[CONSOLIDATION] bank={} llm_batch #{} ({} memories, {} llm calls) scope={} | processed={}/{} "
+      "[CONSOLIDATION] bank={} llm_batch #{} ({} memories, {} llm calls) scope={} | "
+      "processed={}/{} "
       "| recall={:.3f}s, llm={:.3f}s, embedding={:.3f}s, db_write={:.3f}s | created={} updated={} "
       "deleted={} merged={} skipped={}{}{} | input_tokens={} | avg={:.3f}s/memory",
       bank_, batch.number, batch.facts, counts.llm_calls, name_of(batch.scope),

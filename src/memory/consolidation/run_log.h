@@ -1,5 +1,5 @@
-// RunLog: what a consolidation tells people: a line as each batch ends, and a table at the end. Pure;
-// one thread at a time.
+// RunLog: what a consolidation tells people: a line as each batch ends, and a table at the end.
+// Pure; one thread at a time.
 #pragma once
 
 #include <cstdint>

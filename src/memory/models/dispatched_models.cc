@@ -80,10 +80,10 @@ ChatOutcome chat_outcome(llm::Outcome outcome) {
                         .message = fmt::format("the model refused: {}", *choice.refusal),
                         .param = {}};
   }
-  return ChatReply{.text = std::move(choice.text),
-                   .truncated = answer.truncated ||
-                                choice.finish_reason == llm::FinishReason::kLength,
-                   .usage = usage};
+  return ChatReply{
+      .text = std::move(choice.text),
+      .truncated = answer.truncated || choice.finish_reason == llm::FinishReason::kLength,
+      .usage = usage};
 }
 
 EmbedOutcome embed_outcome(llm::Outcome outcome, size_t texts) {
@@ -95,8 +95,8 @@ EmbedOutcome embed_outcome(llm::Outcome outcome, size_t texts) {
     answer.embeddings = std::move(read->embeddings);
   }
   if (answer.embeddings.size() != texts) {
-    return unusable(fmt::format("{} embeddings came back for {} texts", answer.embeddings.size(),
-                                texts));
+    return unusable(
+        fmt::format("{} embeddings came back for {} texts", answer.embeddings.size(), texts));
   }
   for (const std::vector<float>& vector : answer.embeddings) {
     if (vector.empty() || vector.size() != answer.embeddings.front().size())
@@ -146,9 +146,8 @@ void DispatchedModels::ask(llm::Endpoint endpoint, json::object body, const Mode
     request = llm::raw_request(endpoint, text, body, {});
   } else {
     // A member that an embedded model does not know is for other servers.
-    const llm::BodyRules rules{.defaults = {},
-                               .seed = 1,
-                               .unknown_fields = llm::UnknownFields::kIgnore};
+    const llm::BodyRules rules{
+        .defaults = {}, .seed = 1, .unknown_fields = llm::UnknownFields::kIgnore};
     llm::complete_body(endpoint, rules, body);
     auto read = llm::read_body(endpoint, rules, body, 1);
     if (auto* failure = std::get_if<llm::Failure>(&read)) return done(std::move(*failure));
@@ -210,8 +209,7 @@ void DispatchedModels::embed(std::string_view model, std::vector<std::string> te
       });
 }
 
-std::optional<llm::Failure> DispatchedModels::fault(llm::Endpoint endpoint,
-                                                    std::string_view name) {
+std::optional<llm::Failure> DispatchedModels::fault(llm::Endpoint endpoint, std::string_view name) {
   auto found = models_.find(endpoint, name == kNoModel ? "" : name);
   auto* failure = std::get_if<llm::Failure>(&found);
   if (failure == nullptr && name != kNoModel) return std::nullopt;
@@ -221,12 +219,13 @@ std::optional<llm::Failure> DispatchedModels::fault(llm::Endpoint endpoint,
       .failure_class = llm::FailureClass::kRequest,
       .status = 400,
       .code = chat ? "no_memory_model" : "no_memory_embed_model",
-      .message = chat ? "no model is set for memory banks, and there is none or more than one that "
-                        "answers chats, so nothing is extracted or consolidated; name one with "
-                        "--memory-model, or as chat_model in the bank's configuration"
-                      : "no embedding model is set for memory banks, and there is none or more than "
-                        "one; name one with --memory-embed, or as embed_model in the bank's "
-                        "configuration",
+      .message = chat
+                     ? "no model is set for memory banks, and there is none or more than one that "
+                       "answers chats, so nothing is extracted or consolidated; name one with "
+                       "--memory-model, or as chat_model in the bank's configuration"
+                     : "no embedding model is set for memory banks, and there is none or more than "
+                       "one; name one with --memory-embed, or as embed_model in the bank's "
+                       "configuration",
       .param = chat ? "chat_model" : "embed_model"};
 }
 

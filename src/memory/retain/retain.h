@@ -48,8 +48,8 @@ RetainOutcome retain(BankStore& store, MemoryModels& models, const BankConfig& c
 
 // --- pure parts ---
 
-// Text in pieces of at most `characters_max` characters, cut at the ends of paragraphs, sentences or
-// words where there are some.
+// Text in pieces of at most `characters_max` characters, cut at the ends of paragraphs, sentences
+// or words where there are some.
 std::vector<std::string> chunks_of(std::string_view text, int32_t characters_max);
 
 }  // namespace windrow::memory

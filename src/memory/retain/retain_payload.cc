@@ -49,7 +49,8 @@ Result<RetainItem> item_from(const json::object& object) {
   if (!scopes) return scopes.error();
   item.scopes = *std::move(scopes);
   item.update = object.at("append").as_bool() ? DocumentUpdate::kAppend : DocumentUpdate::kReplace;
-  if (const auto* timestamp = object.if_contains("timestamp")) item.timestamp = timestamp->as_int64();
+  if (const auto* timestamp = object.if_contains("timestamp"))
+    item.timestamp = timestamp->as_int64();
   if (const auto* type = object.if_contains("type"))
     item.type = memory_type_named(type->as_string());
   for (const auto& [name, value] : object.at("metadata").as_object())

@@ -363,8 +363,8 @@ Reply<RetainReceipt> MemoryService::retain(const Viewer& viewer, const BankId& i
     const Result<void> added = bank.store->add_operation(work);
     if (!added && added.error().kind == ErrorKind::kConflict) {
       llm::Failure failure = failure_of(added.error(), "operation");
-      failure.message = fmt::format(
-          "there is an operation {} already; take another operation_id", work.id.text);
+      failure.message =
+          fmt::format("there is an operation {} already; take another operation_id", work.id.text);
       failure.param = "operation_id";
       return failure;
     }

@@ -1,8 +1,8 @@
 // MemoryService: the memory banks of a server, in the words of its API: whose bank it is, what a
 // request may do, and the failure for clients. Endpoints translate JSON and call this.
 //
-// Methods may be called on any thread but the event loop: they wait for the disk, and retain, recall
-// and reflect for models.
+// Methods may be called on any thread but the event loop: they wait for the disk, and retain,
+// recall and reflect for models.
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,8 @@ struct BankView {
 };
 
 struct RetainReceipt {
-  std::vector<MemoryId> memories;          // synchronous
-  std::optional<OperationId> operation;    // in the background
+  std::vector<MemoryId> memories;        // synchronous
+  std::optional<OperationId> operation;  // in the background
   llm::Usage usage;
 };
 
@@ -83,9 +83,8 @@ class MemoryService {
   Reply<ConfigView> reset_config(const Viewer& viewer, const BankId& id);
 
   // --- memories ---
-  Reply<RetainReceipt> retain(const Viewer& viewer, const BankId& id,
-                              std::vector<RetainItem> items, bool in_background,
-                              std::optional<OperationId> operation);
+  Reply<RetainReceipt> retain(const Viewer& viewer, const BankId& id, std::vector<RetainItem> items,
+                              bool in_background, std::optional<OperationId> operation);
   Reply<RecallResult> recall(const Viewer& viewer, const BankId& id, const RecallQuery& query);
   Reply<ReflectAnswer> reflect(const Viewer& viewer, const BankId& id, const ReflectQuery& query);
 

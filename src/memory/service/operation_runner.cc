@@ -48,8 +48,8 @@ json::object result_of(const ConsolidationReport& report, std::string_view statu
   result["memories_processed"] = counts.facts_processed;
   result["skipped"] = counts.facts_skipped;
   result["actions_rejected"] = counts.actions_rejected;
-  result["actions_executed"] = counts.observations_created + counts.observations_updated +
-                               counts.observations_deleted;
+  result["actions_executed"] =
+      counts.observations_created + counts.observations_updated + counts.observations_deleted;
   result["llm_calls"] = counts.llm_calls;
   result["input_tokens"] = counts.input_tokens;
   result["output_tokens"] = counts.output_tokens;
@@ -277,13 +277,11 @@ void OperationRunner::consolidate_bank(const BankId& bank, BankStore& store, Ope
       operation.status = OperationStatus::kCompleted;
       operation.error = report.error;
       operation.result = result_of(
-          report,
-          report.end == ConsolidationEnd::kCompleted ? "completed" : "no_new_memories");
+          report, report.end == ConsolidationEnd::kCompleted ? "completed" : "no_new_memories");
       break;
     case ConsolidationEnd::kCancelled:
       // A server that stops goes on with it after its next start.
-      operation.status =
-          is_stopping() ? OperationStatus::kPending : OperationStatus::kCancelled;
+      operation.status = is_stopping() ? OperationStatus::kPending : OperationStatus::kCancelled;
       operation.next_retry.reset();
       operation.result = result_of(report, "cancelled");
       break;
@@ -306,8 +304,8 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
   if (!settings) return put_back(operation, {}, settings.error().message);
   const Result<BankConfig> config = with_overrides(options_.defaults, settings->overrides);
   if (!config) return fail(config.error().message);
-  RetainOutcome outcome = retain(store, models_, *config, *items,
-                                 caller_of(*settings, llm::Priority::kNormal), clock_);
+  RetainOutcome outcome =
+      retain(store, models_, *config, *items, caller_of(*settings, llm::Priority::kNormal), clock_);
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
     const bool again = failure->failure_class == llm::FailureClass::kTransient ||
                        failure->failure_class == llm::FailureClass::kCancelled ||

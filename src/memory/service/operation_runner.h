@@ -27,10 +27,10 @@ namespace windrow::memory {
 
 struct RunnerOptions {
   BankConfig defaults;
-  int32_t banks_max = 4;          // banks that are worked at at a time
-  int32_t in_flight_max = 32;     // calls of consolidations, of all banks together
+  int32_t banks_max = 4;       // banks that are worked at at a time
+  int32_t in_flight_max = 32;  // calls of consolidations, of all banks together
   int64_t lease_ms = 60'000;
-  std::string worker;             // names this process in leases
+  std::string worker;                             // names this process in leases
   std::function<void(std::string_view)> on_line;  // performance lines; any thread; may be empty
   std::function<void(const std::string&)> warn;
 };
@@ -111,8 +111,8 @@ class OperationRunner {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Work, bool> queued_;       // what is worked at, or will be; true: look again
-  std::map<Work, int64_t> due_ms_;    // an operation waits for its time
+  std::map<Work, bool> queued_;     // what is worked at, or will be; true: look again
+  std::map<Work, int64_t> due_ms_;  // an operation waits for its time
   std::map<Work, Running> running_;
   RunnerReadings readings_;
   bool stopping_ = false;

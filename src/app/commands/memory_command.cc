@@ -1,0 +1,429 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/memory/memory_json.h"
+#include "api/memory/memory_requests.h"
+#include "app/commands/command_context.h"
+#include "app/commands/commands.h"
+#include "app/commands/fetch_models.h"
+#include "app/commands/select_fleet.h"
+#include "app/commands/serve_memory.h"
+#include "app/process/console.h"
+#include "app/process/open_files.h"
+#include "app/process/signals.h"
+#include "async/executor.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "batch/job_runner.h"
+#include "fleet/job_fleet.h"
+#include "fleet/routed_models.h"
+#include "json/parse.h"
+#include "memory/bank/bank_store.h"
+#include "memory/consolidation/consolidation.h"
+#include "memory/models/dispatched_models.h"
+#include "memory/recall/recall.h"
+#include "memory/retain/retain.h"
+#include "memory/service/bank_registry.h"
+
+namespace windrow::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kExitSomeFailed = 1;
+constexpr int kExitUnusable = 2;
+constexpr int kExitModel = 3;
+constexpr int kExitInterrupted = 130;
+
+// The name under which --embed serves its model.
+constexpr std::string_view kEmbedName = "memory-embed";
+
+// Facts of one retain: each is one transaction and one call of the embedding model.
+constexpr size_t kItemsOfRetain = 256;
+
+// Models that are not there: for commands that can do without.
+class NoModels final : public dispatch::Models {
+ public:
+  std::variant<dispatch::Model, llm::Failure> find(llm::Endpoint, std::string_view) override {
+    return llm::Failure{.failure_class = llm::FailureClass::kRequest,
+                        .status = 404,
+                        .code = "model_not_found",
+                        .message = "no model was named",
+                        .param = "model"};
+  }
+  uint64_t upstreams_of(std::string_view) override { return 0; }
+};
+
+// The models of the command, opened.
+struct OpenModels {
+  std::unique_ptr<fleet::JobFleet> fleet;  // null: there are none
+  std::unique_ptr<dispatch::Models> routed;
+  std::unique_ptr<memory::DispatchedModels> models;
+};
+
+Result<OpenModels> open_models(CommandContext& context) {
+  const Settings& settings = context.settings();
+  OpenModels open;
+  std::string chat = settings.memory_model;
+  std::string embed = settings.memory_embed;
+  if (settings.models.empty() && settings.upstreams.empty()) {
+    open.routed = std::make_unique<NoModels>();
+    chat = embed = memory::kNoModel;
+  } else {
+    Result<FleetChoice> chosen = context.choose();
+    if (!chosen) return chosen.error();
+    const Result<void> fetched = fetch_models(chosen->models, context.environment(),
+                                              context.clock(), context.disk(), context.console());
+    if (!fetched) return fetched.error();
+    open.fleet = make_job_fleet(*chosen, context.fleet_setting(requests_for(context.files_max())));
+    const Result<void> opened = open.fleet->open({.began_unix_s = context.clock().unix_seconds()});
+    if (!opened) return opened.error();
+    if (const std::string note = open.fleet->note(); !note.empty()) context.console().note(note);
+    open.routed = std::make_unique<fleet::RoutedModels>(*open.fleet);
+    if (!settings.upstreams.empty() && chat.empty() && embed.empty()) {
+      return Error{ErrorKind::kInvalid,
+                   "the server's models are not named; add --memory-model NAME, and --memory-embed "
+                   "NAME if it has one that embeds texts"};
+    }
+    // Of models in this process the first one that is not for embeddings chats.
+    for (const fleet::JobRoute& route : open.fleet->routes()) {
+      if (chat.empty() && !route.raw && route.model != embed) chat = route.model;
+    }
+    if (chat.empty()) chat = memory::kNoModel;
+    if (embed.empty()) embed = memory::kNoModel;
+  }
+  open.models = std::make_unique<memory::DispatchedModels>(
+      *open.routed, memory::DispatchedModelsOptions{.chat_model = chat, .embed_model = embed});
+  return open;
+}
+
+Result<memory::BankConfig> config_of(const Settings& settings, memory::BankStore& store) {
+  const Result<memory::BankConfig> defaults = bank_defaults(settings);
+  if (!defaults) return defaults.error();
+  const Result<memory::Bank> bank = store.bank();
+  if (!bank) return bank.error();
+  return memory::with_overrides(*defaults, bank->overrides);
+}
+
+int fail(Console& console, const llm::Failure& failure) {
+  console.error(failure.message);
+  return failure.status >= 500 || failure.status == 429 ? kExitModel : kExitUnusable;
+}
+
+// --- retain ------------------------------------------------------------------------------------
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
+};
+
+Result<std::string> read_input(const std::string& path) {
+  const bool standard = path.empty() || path == "-";
+  const std::unique_ptr<std::FILE, CloseFile> file(standard ? stdin
+                                                            : std::fopen(path.c_str(), "rb"));
+  if (!file) return Error{ErrorKind::kNotFound, fmt::format("{}: there is no such file", path)};
+  std::string text;
+  std::array<char, 1 << 16> buffer{};
+  while (const size_t bytes = std::fread(buffer.data(), 1, buffer.size(), file.get()))
+    text.append(buffer.data(), bytes);
+  if (std::ferror(file.get()) != 0) {
+    return Error{ErrorKind::kIo,
+                 fmt::format("{}: it cannot be read", standard ? "standard input" : path)};
+  }
+  return text;
+}
+
+// An item as the API takes it, or a text.
+Result<memory::RetainItem> item_of_line(const MemoryCommand& command, std::string_view line) {
+  memory::RetainItem item;
+  if (line.starts_with('{')) {
+    auto parsed = parse_json(line);
+    if (const auto* fault = std::get_if<JsonFault>(&parsed)) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("it is not JSON: {} near byte {}", fault->reason, fault->byte)};
+    }
+    json::array items;
+    items.push_back(std::move(std::get<json::value>(parsed)));
+    auto read = api::read_retain({{"items", std::move(items)}});
+    if (const auto* failure = std::get_if<llm::Failure>(&read))
+      return Error{ErrorKind::kInvalid, failure->message};
+    item = std::move(std::get<api::RetainRequest>(read).items.front());
+  } else {
+    item.content = line;
+  }
+  if (!command.tags.empty()) {
+    std::vector<std::string> tags = item.tags.list();
+    tags.insert(tags.end(), command.tags.begin(), command.tags.end());
+    item.tags = memory::Tags(std::move(tags));
+  }
+  return item;
+}
+
+// Lines that are blank are left out.
+Result<std::vector<memory::RetainItem>> read_items(const MemoryCommand& command) {
+  const Result<std::string> text = read_input(command.argument);
+  if (!text) return text.error();
+  std::vector<memory::RetainItem> items;
+  size_t number = 0;
+  for (size_t at = 0; at < text->size();) {
+    const size_t end = std::min(text->find('\n', at), text->size());
+    std::string_view line = std::string_view(*text).substr(at, end - at);
+    at = end + 1;
+    ++number;
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' '))
+      line.remove_suffix(1);
+    if (line.empty()) continue;
+    Result<memory::RetainItem> item = item_of_line(command, line);
+    if (!item) {
+      return item.error().in(fmt::format(
+          "{}: line {}", command.argument.empty() ? "standard input" : command.argument, number));
+    }
+    items.push_back(*std::move(item));
+  }
+  return items;
+}
+
+int retain(const MemoryCommand& command, CommandContext& context, memory::BankStore& store) {
+  const Result<std::vector<memory::RetainItem>> items = read_items(command);
+  if (!items) return context.fail(items.error());
+  const Result<OpenModels> open = open_models(context);
+  if (!open) return context.fail(open.error());
+  const Result<memory::BankConfig> config = config_of(context.settings(), store);
+  if (!config) return context.fail(config.error());
+  Console& console = context.console();
+  size_t facts = 0;
+  for (size_t at = 0; at < items->size(); at += kItemsOfRetain) {
+    const size_t end = std::min(at + kItemsOfRetain, items->size());
+    const std::vector<memory::RetainItem> some(items->begin() + static_cast<ptrdiff_t>(at),
+                                               items->begin() + static_cast<ptrdiff_t>(end));
+    const memory::RetainOutcome outcome =
+        memory::retain(store, *open->models, *config, some, {}, context.clock());
+    if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+      if (at > 0) console.note(fmt::format("{} of {} items are stored", at, items->size()));
+      return fail(console, *failure);
+    }
+    facts += std::get<memory::RetainReport>(outcome).memories.size();
+    console.line(fmt::format("{} of {} items, {} facts", with_thousands(static_cast<int64_t>(end)),
+                             with_thousands(static_cast<int64_t>(items->size())),
+                             with_thousands(static_cast<int64_t>(facts))));
+  }
+  console.end_progress();
+  console.event("end", {{"items", items->size()}, {"facts", facts}});
+  console.note(fmt::format("{} items became {} facts of {}",
+                           with_thousands(static_cast<int64_t>(items->size())),
+                           with_thousands(static_cast<int64_t>(facts)), command.bank));
+  return 0;
+}
+
+// --- recall ------------------------------------------------------------------------------------
+
+int recall(const MemoryCommand& command, CommandContext& context, memory::BankStore& store) {
+  const Result<OpenModels> open = open_models(context);
+  if (!open) return context.fail(open.error());
+  const Result<memory::BankConfig> config = config_of(context.settings(), store);
+  if (!config) return context.fail(config.error());
+  memory::RecallQuery query{
+      .text = command.argument,
+      .types = {},
+      .tokens_max = command.tokens_max,
+      .tags = {.tags = memory::Tags(command.tags), .match = memory::TagsMatch::kAny, .groups = {}},
+      .trace = context.settings().json};
+  const memory::RecallOutcome outcome = memory::recall(store, *open->models, *config, query, {});
+  if (const auto* failure = std::get_if<llm::Failure>(&outcome))
+    return fail(context.console(), *failure);
+  const auto& result = std::get<memory::RecallResult>(outcome);
+  if (context.settings().json) {
+    context.console().print(json::serialize(api::recall_json(result, false)) + "\n");
+    return 0;
+  }
+  std::string text;
+  for (const memory::Recalled& recalled : result.memories) {
+    text += fmt::format("{:.4f}  {:<11}  {}{}\n", recalled.scores.final_score,
+                        to_string(recalled.memory.type), recalled.memory.text,
+                        recalled.memory.tags.is_empty()
+                            ? ""
+                            : fmt::format("  [{}]", fmt::join(recalled.memory.tags.list(), ", ")));
+  }
+  if (result.memories.empty()) context.console().note("nothing was found");
+  context.console().print(text);
+  return 0;
+}
+
+// --- consolidate -------------------------------------------------------------------------------
+
+int consolidate(const MemoryCommand& command, CommandContext& context, memory::BankStore& store,
+                StopRelay& relay) {
+  const Result<OpenModels> open = open_models(context);
+  if (!open) return context.fail(open.error());
+  const Result<memory::BankConfig> config = config_of(context.settings(), store);
+  if (!config) return context.fail(config.error());
+  Console& console = context.console();
+  std::stop_source cancel;
+  const StopRelay::Attachment stops(
+      relay, StopRelay::Target{[&] {
+                                 console.note("stopping after the calls that are out");
+                                 cancel.request_stop();
+                               },
+                               [] { std::_Exit(kExitInterrupted); }});
+  const memory::ConsolidationOptions options{.config = *config,
+                                             .caller = {},
+                                             .in_flight_max = config->consolidation_llm_parallelism,
+                                             .bank = command.bank,
+                                             .new_id = {}};
+  const memory::ConsolidationListener listener{
+      .on_progress =
+          [&](const memory::ConsolidationProgress& progress) {
+            console.line(fmt::format(
+                "{} of {} facts, {} observations created, {} updated, {} calls in flight",
+                with_thousands(progress.processed), with_thousands(progress.total),
+                with_thousands(progress.counts.observations_created),
+                with_thousands(progress.counts.observations_updated), progress.in_flight));
+            return true;
+          },
+      .on_line =
+          [&](std::string_view line) {
+            if (command.verbose) console.note(line);
+          }};
+  constexpr int32_t kThreads = 4;
+  async::Executor executor(kThreads);
+  const memory::ConsolidationReport report = memory::consolidate(
+      store, *open->models, executor, context.clock(), options, listener, cancel.get_token());
+  console.end_progress();
+  const memory::ConsolidationCounts& counts = report.counts;
+  console.event("end", {{"facts", counts.facts_processed},
+                        {"observations_created", counts.observations_created},
+                        {"observations_updated", counts.observations_updated},
+                        {"observations_deleted", counts.observations_deleted},
+                        {"observations_merged", counts.observations_merged},
+                        {"facts_failed", counts.facts_failed},
+                        {"llm_calls", counts.llm_calls},
+                        {"input_tokens", counts.input_tokens},
+                        {"output_tokens", counts.output_tokens},
+                        {"wall_s", report.wall_s},
+                        {"mean_in_flight", report.mean_in_flight},
+                        {"error", report.error}});
+  if (!report.table.empty()) console.show(report.table);
+  if (report.end == memory::ConsolidationEnd::kNoNewMemories)
+    console.note("there is no fact to consolidate");
+  if (!report.error.empty()) console.error(report.error);
+  switch (report.end) {
+    case memory::ConsolidationEnd::kNoNewMemories:
+    case memory::ConsolidationEnd::kCompleted:
+      return counts.facts_failed > 0 ? kExitSomeFailed : 0;
+    case memory::ConsolidationEnd::kCancelled:
+      console.note("what was consolidated is kept; the same command goes on with the rest");
+      return kExitInterrupted;
+    case memory::ConsolidationEnd::kStopped:
+    case memory::ConsolidationEnd::kFailed:
+      break;
+  }
+  return kExitModel;
+}
+
+// --- show --------------------------------------------------------------------------------------
+
+int show(const MemoryCommand& command, CommandContext& context, memory::BankStore& store) {
+  const Result<memory::BankStats> stats = store.stats();
+  if (!stats) return context.fail(stats.error());
+  const Result<memory::MemoryPage> page = store.list(
+      {.types = {memory::MemoryType::kObservation},
+       .text = {},
+       .document_id = {},
+       .tags = {.tags = memory::Tags(command.tags), .match = memory::TagsMatch::kAny, .groups = {}},
+       .limit = LLONG_MAX});
+  if (!page) return context.fail(page.error());
+  if (context.settings().json) {
+    const Result<memory::Bank> bank = store.bank();
+    if (!bank) return context.fail(bank.error());
+    json::array observations;
+    for (const memory::Memory& observation : page->memories)
+      observations.push_back(api::memory_detail(observation, {}));
+    json::object object{{"stats", api::stats_json(bank->id, *stats)},
+                        {"observations", std::move(observations)}};
+    context.console().print(json::serialize(object) + "\n");
+    return 0;
+  }
+  std::string text = fmt::format(
+      "{}: {} facts ({} of the bank's own agent), {} observations; {} facts wait to be "
+      "consolidated, "
+      "{} failed\n",
+      command.bank, stats->facts_world + stats->facts_experience, stats->facts_experience,
+      stats->observations, stats->pending_consolidation, stats->failed_consolidation);
+  std::vector<memory::Memory> observations = page->memories;
+  std::ranges::sort(observations, [](const auto& one, const auto& other) {
+    return std::tie(one.tags, other.proof_count, one.text) <
+           std::tie(other.tags, one.proof_count, other.text);
+  });
+  const memory::Tags* scope = nullptr;
+  for (const memory::Memory& observation : observations) {
+    if (scope == nullptr || *scope != observation.tags) {
+      text += observation.tags.is_empty()
+                  ? "\nuntagged\n"
+                  : fmt::format("\n{}\n", fmt::join(observation.tags.list(), ", "));
+      scope = &observation.tags;
+    }
+    text += fmt::format("  {:>4} x  {}\n", observation.proof_count, observation.text);
+  }
+  context.console().print(text);
+  return 0;
+}
+
+}  // namespace
+
+int memory_command(const MemoryCommand& command, const Environment& environment) {
+  // Before any other thread, so that all of them leave signals to the watch.
+  StopRelay relay;
+  const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); });
+  CommandContext context(environment);
+  std::vector<GivenFlag> flags = command.flags;
+  if (!command.embed.empty()) {
+    flags.push_back({.row = find_setting("model"),
+                     .written = "--embed",
+                     .text = fmt::format("{}={}", kEmbedName, command.embed)});
+    flags.push_back({.row = find_setting("memory-embed"),
+                     .written = "--embed",
+                     .text = std::string(kEmbedName)});
+  }
+  if (const Result<void> started = context.start(flags, SettingsOf::kRun); !started)
+    return context.fail(started.error());
+  const bool creates = command.verb == MemoryVerb::kRetain;
+  const Result<std::shared_ptr<memory::BankStore>> store =
+      memory::open_bank_file(command.bank, context.disk(), context.clock(), creates);
+  if (!store) return context.fail(store.error());
+  std::optional<StopRelay::Attachment> leaves(
+      std::in_place, relay,
+      StopRelay::Target{[] { std::_Exit(kExitInterrupted); },
+                        [] { std::_Exit(kExitInterrupted); }});
+  switch (command.verb) {
+    case MemoryVerb::kRetain:
+      return retain(command, context, **store);
+    case MemoryVerb::kRecall:
+      return recall(command, context, **store);
+    case MemoryVerb::kConsolidate:
+      leaves.reset();
+      return consolidate(command, context, **store, relay);
+    case MemoryVerb::kShow:
+      break;
+  }
+  return show(command, context, **store);
+}
+
+}  // namespace windrow::app
