@@ -34,7 +34,7 @@ struct CallTimes {
   TimePoint progress;      // of the last byte, or of the connection
   bool connected = false;  // the TLS handshake included
 
-  // Since when the reply is paused by the reply budget, which is not the server's fault.
+  // Since when the reply is paused, for want of memory or by its taker: not the server's fault.
   std::optional<TimePoint> paused = {};
 };
 

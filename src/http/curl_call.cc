@@ -136,7 +136,7 @@ void CurlCall::set_options() {
     set(easy, CURLOPT_MAXREDIRS, static_cast<long>(request_.redirects_max));
     set(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   }
-  if (request_.url.tls) {
+  if (request_.url.tls && !request_.takes_more) {
     set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
     // The first connection shows whether one is enough for all.
     set(easy, CURLOPT_PIPEWAIT, 1L);
@@ -260,11 +260,12 @@ size_t CurlCall::take_body(std::string_view piece) {
   const bool is_success = head_.status >= 200 && head_.status < 300;
   const bool collects = !request_.on_data || !is_success;
   // libcurl keeps the piece until the call goes on.
-  if (collects && !may_take_more()) return CURL_WRITEFUNC_PAUSE;
+  if (collects ? !may_take_more() : !is_taken_now()) return CURL_WRITEFUNC_PAUSE;
   body_bytes_ += piece.size();
-  if (body_bytes_ > limits().reply_bytes_max) {
-    failure_ = {FailureKind::kTooLarge, true,
-                body_too_large_text(target_, limits().reply_bytes_max)};
+  const size_t bytes_max = collects ? limits().reply_bytes_max
+                                    : limits().taken_bytes_max.value_or(limits().reply_bytes_max);
+  if (body_bytes_ > bytes_max) {
+    failure_ = {FailureKind::kTooLarge, true, body_too_large_text(target_, bytes_max)};
     return CURL_WRITEFUNC_ERROR;
   }
   if (collects) {
@@ -286,8 +287,19 @@ bool CurlCall::may_take_more() {
   // Over HTTP/2 a reply that is not read stops all others of its connection (libcurl 7.88), also
   // the one that must go on.
   if (head_.version == HttpVersion::k2 || budget_->may_grow()) return true;
-  if (!times_.paused) times_.paused = shared_.loop.clock().now();
+  pause_clock();
   return false;
+}
+
+// False: the call is paused until Client::resume.
+bool CurlCall::is_taken_now() {
+  if (!request_.takes_more || request_.takes_more()) return true;
+  pause_clock();
+  return false;
+}
+
+void CurlCall::pause_clock() {
+  if (!times_.paused) times_.paused = shared_.loop.clock().now();
 }
 
 void CurlCall::resume_clock() {

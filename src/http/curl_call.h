@@ -73,7 +73,7 @@ class CurlCall {
   // was asked count as progress.
   DueLimit due(TimePoint now);
 
-  // The pause for reply memory is over; that time counts for no limit.
+  // A pause is over, whatever it was for; that time counts for no limit.
   void resume_clock();
 
   // The transfer ended with `code`. kDone: result() has the outcome. Otherwise it is prepared to be
@@ -102,6 +102,8 @@ class CurlCall {
   ClientReply take_reply();
   bool has_uploaded();
   bool may_take_more();
+  bool is_taken_now();
+  void pause_clock();
   size_t take_header(std::string_view line);
   size_t take_body(std::string_view piece);
 

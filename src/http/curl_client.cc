@@ -33,9 +33,12 @@ struct EndMulti {
   void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
 };
 
-// A call to send, or (without a request) one to cancel.
+// A call to send (with a request), to cancel or to go on with after a pause.
 struct CallCommand {
+  enum class What : uint8_t { kSend, kCancel, kResume };
+
   CallId id;
+  What what = What::kSend;
   std::optional<ClientRequest> request;
   Client::Done done;
   TimePoint start{};
@@ -102,12 +105,16 @@ class CurlClient::Impl {
   // Any thread.
   CallId send(ClientRequest request, Done done) {
     const CallId id(next_id_.fetch_add(1, std::memory_order_relaxed));
-    put({id, std::move(request), std::move(done), loop_.clock().now()});
+    put({.id = id,
+         .request = std::move(request),
+         .done = std::move(done),
+         .start = loop_.clock().now()});
     return id;
   }
 
   // Any thread.
-  void cancel(CallId id) { put({.id = id}); }
+  void cancel(CallId id) { put({.id = id, .what = CallCommand::What::kCancel}); }
+  void resume_soon(CallId id) { put({.id = id, .what = CallCommand::What::kResume}); }
 
  private:
   void put(CallCommand command) {
@@ -213,11 +220,17 @@ class CurlClient::Impl {
   void take_commands() {
     commands_.take(taken_);
     for (CallCommand& command : taken_) {
-      if (!command.request) {
-        const auto found = calls_.find(command.id);
-        if (found != calls_.end()) cancel_call(*found->second);
-      } else {
-        start_call(std::move(command));
+      switch (command.what) {
+        case CallCommand::What::kSend:
+          start_call(std::move(command));
+          break;
+        case CallCommand::What::kCancel:
+          if (const auto found = calls_.find(command.id); found != calls_.end())
+            cancel_call(*found->second);
+          break;
+        case CallCommand::What::kResume:
+          if (!closing_) resume(command.id);
+          break;
       }
     }
     taken_.clear();
@@ -370,6 +383,10 @@ CallId CurlClient::send(ClientRequest request, Done done) {
 
 void CurlClient::cancel(CallId call) {
   impl_->cancel(call);
+}
+
+void CurlClient::resume(CallId call) {
+  impl_->resume_soon(call);
 }
 
 }  // namespace windrow::http

@@ -34,6 +34,7 @@ class CurlClient final : public Client {
 
   CallId send(ClientRequest request, Done done) override;
   void cancel(CallId call) override;
+  void resume(CallId call) override;
 
  private:
   class Impl;
