@@ -62,6 +62,11 @@ void DispatchPolicy::submit(TimePoint now, const WorkItem& item, Cost expected, 
   Record& record = items_.add(now, item, expected);
   // An item of a lane keeps its turn there and cannot be answered before it.
   if (item.lane != 0) record.item.same_answer.reset();
+  // Others may be tried more often.
+  if (item.attempts_max) {
+    record.item.same_answer.reset();
+    record.item.pack = 0;
+  }
   std::optional<ItemId> leader;
   if (record.item.same_answer) leader = single_flight_.join(*record.item.same_answer, item.id);
   if (leader) {
@@ -282,7 +287,7 @@ void DispatchPolicy::settle(TimePoint now, const Call& call, const CallEnd& end)
 void DispatchPolicy::call_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
                                 std::optional<TimePoint>& retry_at, Actions& actions) {
   Record& record = items_.at(id);
-  if (!end.fault) {
+  if (!end.fault || end.passed_on) {
     ++record.attempts.used;
     return finish(now, id, ItemEnd::kAnswered, actions);
   }
@@ -291,6 +296,7 @@ void DispatchPolicy::call_ended(TimePoint now, ItemId id, const Call& call, cons
   const bool was_packed = call.items.size() > 1;
   const bool is_given_up = retries_ended_ || record.cancelled;
   RetryOptions retry = options_.retry;
+  retry.sends_max = record.item.attempts_max;
   if (was_packed && (end.fault == Fault::kRequest || end.fault == Fault::kTransient)) {
     record.rows_max = static_cast<int32_t>(call.items.size() / 2);
     retry.attempts_max = INT32_MAX;

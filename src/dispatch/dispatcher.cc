@@ -98,8 +98,15 @@ OpenItem Dispatcher::open_item(WorkItem& item, Done done, Delivery delivery,
                                const llm::Request& request) const {
   OpenItem open{
       .priority = item.priority, .delivery = std::move(delivery), .done = std::move(done)};
+  if (request.verbatim) {
+    item.pack = 0;
+    item.same_answer.reset();
+    if (open.delivery.reply_sink)
+      open.reply_sink = std::make_shared<WatchedSink>(std::move(open.delivery.reply_sink));
+    return open;
+  }
   const std::optional<Hash128> same_answer = item.same_answer;
-  if (!coalesce_) item.same_answer.reset();
+  if (!coalesce_ || item.attempts_max) item.same_answer.reset();
   if (open.delivery.listener) {
     item.pack = 0;
     if (item.same_answer) item.same_answer = same_stream(*item.same_answer, !request.raw.empty());
@@ -329,6 +336,7 @@ void Dispatcher::apply(CompletedItem completed) {
 void Dispatcher::end(CompletedItem& completed) {
   completed.done(std::move(completed.result));
   completed.done = nullptr;
+  if (completed.reply_sink) completed.reply_sink->let_go();
   const std::scoped_lock lock(mutex_);
   gate_.end_request();
 }
@@ -352,7 +360,7 @@ void Dispatcher::apply(AtCallsMax) {
 void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {
   CallEnd end = call_end_of(outcome);
   if (cost_of_) end.cost = cost_of_(*call.requests.front(), usage_of(outcome));
-  end.begun = call.listener && call.listener->has_begun();
+  end.begun = call.has_begun();
   std::vector<llm::Outcome> outcomes = call.unpack(std::move(outcome), end);
   std::vector<Cost> costs(outcomes.size(), end.cost);
   for (size_t i = 0; i < outcomes.size() && outcomes.size() > 1 && cost_of_; ++i)

@@ -138,5 +138,27 @@ TEST_F(DispatcherCache, NothingLeavesItsPlaceInALane) {
   EXPECT_EQ(last_raw(), "{3}");
 }
 
+TEST_F(DispatcherCache, WhatIsPassedOnAsItIsIsNeitherKeptNorShared) {
+  for (int i = 0; i < 2; ++i) {
+    llm::Request request = testing::raw_row(llm::Endpoint::kChatCompletions, kGreedy);
+    WorkItem item = testing::item_of(request);
+    ASSERT_TRUE(item.same_answer) << "as a caller that does not know better would submit it";
+    request.verbatim.emplace();
+    ASSERT_TRUE(dispatcher_->submit(std::move(request), item, 0, [this](DispatchResult result) {
+      ends_.push_back(std::move(result));
+    }));
+  }
+  EXPECT_EQ(backend_.held(), 2U);
+  llm::Answer passed_on;
+  passed_on.verbatim = {.status = 200, .body = "{1}"};
+  backend_.answer_next(passed_on);
+  backend_.answer_next(passed_on);
+  EXPECT_EQ(cache_->reading().stored, 0);
+  submit(kGreedy);
+  EXPECT_EQ(backend_.held(), 1U);
+  backend_.answer_next(answer("{2}"));
+  EXPECT_EQ(last_raw(), "{2}");
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

@@ -52,6 +52,20 @@ Fault fault_of(const llm::Failure& failure) {
   return Fault::kRequest;
 }
 
+// To the item an error is an answer, to its upstream it is what it is elsewhere. A refused key may
+// have been the client's.
+std::optional<Fault> fault_of(const llm::VerbatimReply& reply) {
+  constexpr int32_t kTooManyRequests = 429;
+  constexpr int32_t kUnavailable = 503;
+  constexpr int32_t kOverloaded = 529;
+  if (reply.status == kTooManyRequests || reply.status == kUnavailable ||
+      reply.status == kOverloaded)
+    return Fault::kOverloaded;
+  if (reply.status >= 500) return Fault::kTransient;
+  if (reply.status >= 400) return Fault::kRequest;
+  return std::nullopt;
+}
+
 }  // namespace
 
 CallEnd call_end_of(const llm::Outcome& outcome) {
@@ -69,7 +83,15 @@ CallEnd call_end_of(const llm::Outcome& outcome) {
     if (end.answered) end.work = work_of(failure->usage);
     return end;
   }
-  const llm::Usage& usage = std::get<llm::Answer>(outcome).usage;
+  const auto& answer = std::get<llm::Answer>(outcome);
+  if (answer.verbatim) {
+    const std::optional<Fault> fault = fault_of(*answer.verbatim);
+    return {.fault = fault,
+            .timed_out = answer.verbatim->status == kGatewayTimeout,
+            .replied = answer.verbatim->status != kGatewayTimeout,
+            .passed_on = true};
+  }
+  const llm::Usage& usage = answer.usage;
   return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens,
           .computed = computed_by(usage),
           .work = work_of(usage)};
@@ -157,11 +179,12 @@ PreparedCall OpenItems::prepare(const Send& send, const CallStops& stops) const 
                          .unwanted = stops.unwanted.get_token()};
   if (send.items.size() > 1) return prepared;
   prepared.call.listener = first.shared_listener;
+  prepared.call.reply_sink = first.reply_sink;
+  prepared.to_backend.reply_sink = first.reply_sink;
   prepared.to_backend.listener = first.shared_listener;
   prepared.to_backend.read_ahead = first.read_ahead;
   prepared.to_backend.answer_share = first.delivery.answer_share;
   prepared.to_backend.load_wait = first.delivery.load_wait;
-  prepared.to_backend.trace_tag = first.delivery.trace_tag;
   prepared.to_backend.trace_tag = first.delivery.trace_tag;
   return prepared;
 }
@@ -237,7 +260,8 @@ CompletedItem OpenItems::complete(const Ended& ended, const SharedOutcomes& shar
                  .earlier_failure = std::move(item.earlier_failure),
                  .source = has_own ? OutcomeSource::kAsked : OutcomeSource::kShared},
       .shared_listener = std::move(item.shared_listener),
-      .member = item.member};
+      .member = item.member,
+      .reply_sink = std::move(item.reply_sink)};
   llm::Outcome& outcome = completed.result.outcome;
   switch (ended.how) {
     case ItemEnd::kAnswered:

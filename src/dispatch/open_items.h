@@ -23,6 +23,7 @@
 #include "dispatch/dispatch_policy.h"
 #include "dispatch/shared_listener.h"
 #include "dispatch/submitter.h"
+#include "dispatch/watched_sink.h"
 #include "llm/answer.h"
 #include "llm/backend.h"
 
@@ -46,7 +47,13 @@ struct OpenCall {
   CallId id;
   std::vector<std::shared_ptr<const llm::Request>> requests;  // in the order of Send::items
   std::shared_ptr<SharedListener> listener;                   // null: the answer is not streamed
-  std::vector<int64_t> sizes;  // PackedRequest::sizes, once it is packed
+  std::shared_ptr<WatchedSink> reply_sink;  // null: the reply is not taken piece by piece
+  std::vector<int64_t> sizes;               // PackedRequest::sizes, once it is packed
+
+  // Whether part of the answer was delivered.
+  bool has_begun() const {
+    return (listener && listener->has_begun()) || (reply_sink && reply_sink->has_begun());
+  }
 
   // The one request, or all of them as one; the latter sets `sizes`.
   std::shared_ptr<const llm::Request> pack();
@@ -68,6 +75,9 @@ struct OpenItem {
   std::shared_ptr<SharedListener> shared_listener;
   SharedListener::Member member = 0;
 
+  // Takes the place of the delivery's.
+  std::shared_ptr<WatchedSink> reply_sink;
+
   // Of its calls so far.
   std::optional<llm::Outcome> outcome;  // of the last one
   std::string earlier_failure;          // of the one before it
@@ -83,6 +93,7 @@ struct CompletedItem {
   std::shared_ptr<SharedListener> shared_listener = nullptr;
   SharedListener::Member member = 0;
   bool gets_rest = false;  // its listener gets what it has not had yet, before Done
+  std::shared_ptr<WatchedSink> reply_sink = nullptr;  // is let go after Done
 };
 
 // A call as it is given to a backend, but for its request, which OpenCall::pack makes.

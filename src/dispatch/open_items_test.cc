@@ -76,5 +76,21 @@ TEST(CallEndOf, AShortageOfFilesSaysNothingOfTheServer) {
   EXPECT_FALSE(end.replied);
 }
 
+TEST(CallEndOf, AReplyThatIsPassedOnIsAnAnswerWhateverItsStatus) {
+  const auto end_of = [](int32_t status) {
+    llm::Answer answer;
+    answer.verbatim = {.status = status};
+    return call_end_of(answer);
+  };
+  EXPECT_EQ(end_of(200).fault, std::nullopt);
+  EXPECT_EQ(end_of(404).fault, Fault::kRequest);
+  EXPECT_EQ(end_of(429).fault, Fault::kOverloaded);
+  EXPECT_EQ(end_of(500).fault, Fault::kTransient);
+  EXPECT_TRUE(end_of(500).replied);
+  EXPECT_TRUE(end_of(504).timed_out);
+  for (const int32_t status : {200, 401, 404, 429, 500, 503, 504})
+    EXPECT_TRUE(end_of(status).passed_on) << status;
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

@@ -23,9 +23,10 @@ Duration full_jitter(Duration base, Duration max, int32_t number, Random& random
   return Duration(static_cast<Duration::rep>(bounded * random.unit()));
 }
 
-RetryDecision decide_retry(const RetryOptions& options, Fault fault,
-                           std::optional<Duration> retry_after, TimePoint now, Attempts& attempts,
-                           Random& random) {
+namespace {
+
+RetryDecision decide(const RetryOptions& options, Fault fault, std::optional<Duration> retry_after,
+                     TimePoint now, Attempts& attempts, Random& random) {
   Duration wait{};
   switch (fault) {
     case Fault::kOverloaded:
@@ -55,7 +56,7 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
     case Fault::kTransient:
       ++attempts.used;
       attempts.refused_since.reset();  // a server accepted it
-      if (attempts.used >= options.attempts_max) return {};
+      if (!options.sends_max && attempts.used >= options.attempts_max) return {};
       wait = full_jitter(options.backoff_base, options.backoff_max, attempts.used, random);
       break;
     case Fault::kRequest:
@@ -65,6 +66,18 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
       return {};
   }
   return {.again = true, .at = now + std::max(wait, retry_after.value_or(Duration{}))};
+}
+
+}  // namespace
+
+RetryDecision decide_retry(const RetryOptions& options, Fault fault,
+                           std::optional<Duration> retry_after, TimePoint now, Attempts& attempts,
+                           Random& random) {
+  const RetryDecision decision = decide(options, fault, retry_after, now, attempts, random);
+  const bool was_sent = fault != Fault::kShortOfFiles;
+  if (was_sent && options.sends_max && attempts.used + attempts.refused >= *options.sends_max)
+    return {};
+  return decision;
 }
 
 }  // namespace windrow::dispatch

@@ -23,6 +23,7 @@ namespace windrow::dispatch {
 
 struct RetryOptions {
   int32_t attempts_max = 3;
+  std::optional<int32_t> sends_max;  // WorkItem::attempts_max: in place of it, refusals counted too
   Duration backoff_base{};  // the most before the first retry; 0: at once, as for a model in this
                             // process
   Duration backoff_max = std::chrono::seconds(60);

@@ -128,5 +128,27 @@ TEST(RetryPolicy, WherePeopleWaitAShortageOfFilesIsSaidSoon) {
   EXPECT_FALSE(row.fails(Fault::kShortOfFiles, {}, kNow + seconds(5), options).again);
 }
 
+TEST(RetryPolicy, AnItemsOwnNumberOfAttemptsCountsRefusalsAndServersThatAreAway) {
+  for (const Fault fault : {Fault::kTransient, Fault::kOverloaded, Fault::kUnreached}) {
+    RetryOptions options = kOptions;
+    options.sends_max = 1;
+    Row once;
+    EXPECT_FALSE(once.fails(fault, {}, kNow, options).again);
+    options.sends_max = 5;
+    Row often;
+    for (int i = 1; i < 5; ++i)
+      EXPECT_TRUE(often.fails(fault, {}, kNow, options).again) << i;
+    EXPECT_FALSE(often.fails(fault, {}, kNow, options).again);
+  }
+}
+
+TEST(RetryPolicy, AShortageOfFilesIsNoneOfAnItemsAttempts) {
+  RetryOptions options = kOptions;
+  options.sends_max = 1;
+  Row row;
+  EXPECT_TRUE(row.fails(Fault::kShortOfFiles, {}, kNow, options).again) << "nothing was sent";
+  EXPECT_FALSE(row.fails(Fault::kTransient, {}, kNow, options).again);
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

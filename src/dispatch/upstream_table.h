@@ -62,6 +62,7 @@ struct CallEnd {
   bool too_large = false;      // a kRequest that a smaller one would not have been
   bool unmatched = false;      // a kRequest: packed, and the answers do not match the inputs
   bool begun = false;          // part of the answer was delivered, so it may not start over
+  bool passed_on = false;      // a reply of an error that is the item's answer (llm::Verbatim)
   std::optional<Duration> retry_after;
   int64_t tokens = 0;  // what it used
 

@@ -53,9 +53,9 @@ struct WorkItem {
   std::optional<Hash128> same_answer;  // items with equal ones get one answer
 
   // It is sent at most so often, at least once; absent: DispatchOptions::attempts_max counts.
-  // Unlike there, a refusal for load and a server that was not reached are attempts too, so whoever
-  // wants one attempt hears of its end at once. It travels alone then: it is not packed, and does
-  // not share the call of an equal item.
+  // Unlike there, a refusal for load and a server that was not reached are attempts too, so a
+  // client that wants one attempt hears of its end at once. It travels alone then: it is not
+  // packed, and does not share the call of an equal item.
   std::optional<int32_t> attempts_max;
 
   bool may_go_to(UpstreamId upstream) const {

@@ -63,6 +63,7 @@ size_t bytes_of(const ScoredToken& token) {
 
 size_t bytes_of(const Answer& answer) {
   size_t bytes = sizeof(answer) + answer.raw.size();
+  if (answer.verbatim) bytes += answer.verbatim->content_type.size() + answer.verbatim->body.size();
   for (const Choice& choice : answer.choices) {
     bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size() +
              choice.refusal.value_or("").size();

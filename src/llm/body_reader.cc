@@ -58,6 +58,7 @@ bool has_seed(const boost::json::object& body) {
 }
 
 std::optional<Hash128> question_of(const Request& request, std::string_view body, bool seeded) {
+  if (request.verbatim) return std::nullopt;
   if (!request.raw.empty()) {
     const std::optional<std::string> key = repeat_key(request);
     return key ? std::optional(hash128(*key)) : std::nullopt;

@@ -141,6 +141,7 @@ std::optional<std::string> pack_key(const Request& request) {
   if (request.endpoint != Endpoint::kEmbeddings || request.raw.empty() ||
       request.inputs.size() != 1)
     return std::nullopt;
+  if (request.verbatim || !request.headers.empty()) return std::nullopt;
   const std::vector<JsonMember> members = json_members(request.raw);
   const std::string_view input = only_input(members);
   if (input.empty()) return std::nullopt;

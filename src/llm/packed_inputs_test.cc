@@ -67,6 +67,10 @@ TEST(PackedInputs, WhatHasNotOneInputGoesAlone) {
   EXPECT_EQ(
       pack_key(raw_request(Endpoint::kChatCompletions, chat, json::parse(chat).as_object(), {})),
       std::nullopt);
+  Request verbatim = embedding(R"({"input":"a"})");
+  ASSERT_NE(pack_key(verbatim), std::nullopt);
+  verbatim.verbatim.emplace();
+  EXPECT_EQ(pack_key(verbatim), std::nullopt);
   EXPECT_EQ(pack_key(Request{.endpoint = Endpoint::kEmbeddings, .inputs = {{.text = "a"}}}),
             std::nullopt);
 }

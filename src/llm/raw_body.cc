@@ -309,6 +309,8 @@ std::string with_member(std::string_view body, std::string_view name, std::strin
 
 std::optional<std::string> repeat_key(const Request& request) {
   if (request.raw.empty() || !request.repeats) return std::nullopt;
+  // Their answers depend on more than the body.
+  if (request.verbatim || !request.headers.empty()) return std::nullopt;
   return std::string(url_of(request.endpoint)) + json_without_space(request.raw);
 }
 

@@ -28,7 +28,8 @@ Request raw_request(Endpoint endpoint, std::string_view body, const boost::json:
 std::string with_member(std::string_view body, std::string_view name, std::string_view value);
 
 // Equal for raw requests with the same answer: endpoint and body without white space. Nothing if
-// the answer is drawn at random (no seed and a temperature above 0).
+// the answer is drawn at random (no seed and a temperature above 0), and for requests that are
+// verbatim or have headers.
 std::optional<std::string> repeat_key(const Request& request);
 
 // The text whose prefix requests may have in common, as far as it is known without a chat template:

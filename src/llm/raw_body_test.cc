@@ -102,6 +102,12 @@ TEST(RawRequest, OnlyWhatIsAnsweredAlikeRepeats) {
   EXPECT_NE(repeat_key(chat(R"({"temperature":0,"x":1})")),
             repeat_key(chat(R"({"temperature":0,"x":2})")));
   EXPECT_NE(repeat_key(of(Endpoint::kEmbeddings, "{}")), repeat_key(of(Endpoint::kRerank, "{}")));
+  Request verbatim = chat(R"({"temperature":0})");
+  verbatim.verbatim.emplace();
+  EXPECT_FALSE(repeat_key(verbatim).has_value());
+  Request with_header = chat(R"({"temperature":0})");
+  with_header.headers = {{.name = "X-Trace", .value = "1"}};
+  EXPECT_FALSE(repeat_key(with_header).has_value());
 }
 
 TEST(RawRequest, OneMemberIsReplacedWhereItStands) {

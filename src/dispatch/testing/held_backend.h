@@ -12,10 +12,12 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "llm/backend.h"
+#include "llm/reply_sink.h"
 #include "llm/stream_sink.h"
 
 namespace windrow::dispatch::testing {
@@ -84,6 +86,16 @@ class HeldBackend final : public llm::Backend {
     llm::Delta piece;
     piece.text = std::move(text);
     listener->on_delta(std::move(piece));
+  }
+
+  // Gives the sink of the request that is here longest some bytes of its reply.
+  llm::ReplySink::Take reply(std::string_view bytes) {
+    std::shared_ptr<llm::ReplySink> sink;
+    {
+      const std::scoped_lock lock(mutex_);
+      sink = held_.front().call.reply_sink;
+    }
+    return sink->on_bytes(bytes);
   }
 
   // Ends the request that is here longest.
