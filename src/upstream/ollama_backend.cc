@@ -101,6 +101,8 @@ OllamaBackend::~OllamaBackend() {
 
 void OllamaBackend::submit(llm::BackendCall call, Done done) {
   const llm::Request& request = *call.request;
+  // What it asks is not known here, nor what of it was cut.
+  if (request.verbatim) return inner_.submit(std::move(call), std::move(done));
   std::shared_ptr<Model> model;
   bool first = false;
   {

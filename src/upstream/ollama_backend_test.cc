@@ -126,6 +126,16 @@ TEST_F(OllamaBackendTest, AsksOnceForEachModelAndThenChecks) {
   EXPECT_EQ(inner_.submitted, 11);
 }
 
+TEST_F(OllamaBackendTest, AVerbatimRequestIsPassedOnUnseen) {
+  llm::Request request;
+  request.verbatim = {.method = llm::HttpMethod::kGet, .target = "/api/tags"};
+  std::promise<llm::Outcome> outcome;
+  backend_->submit(llm::plain_call(std::move(request)),
+                   [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(outcome.get_future().get()));
+  EXPECT_EQ(server_.requests(), 0) << "no model is loaded for it";
+}
+
 TEST_F(OllamaBackendTest, WithoutAnAnswerNothingIsChecked) {
   EXPECT_EQ(end_of(submit(row(13'000, "other"))), "answered");
   EXPECT_THAT(contexts_, ElementsAre("other 0"));

@@ -19,6 +19,7 @@
 #include "upstream/failure_reports.h"
 #include "upstream/read_reply.h"
 #include "upstream/stream_reply.h"
+#include "upstream/verbatim_call.h"
 
 namespace windrow::upstream {
 namespace {
@@ -26,13 +27,21 @@ namespace {
 // The least weight of one answer in the mean latency.
 constexpr double kLatencyWeight = 0.02;
 
+void hide(std::string_view key, std::string& text) {
+  for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at))
+    text.replace(at, key.size(), "***");
+}
+
 // Hides the key: servers and proxies repeat it in messages.
 void hide(std::string_view key, llm::Outcome& outcome) {
-  auto* failure = std::get_if<llm::Failure>(&outcome);
-  if (failure == nullptr || key.empty()) return;
-  for (std::string* text : {&failure->message, &failure->raw}) {
-    for (size_t at = text->find(key); at != std::string::npos; at = text->find(key, at))
-      text->replace(at, key.size(), "***");
+  constexpr int32_t kFirstError = 400;
+  if (key.empty()) return;
+  if (auto* failure = std::get_if<llm::Failure>(&outcome)) {
+    hide(key, failure->message);
+    hide(key, failure->raw);
+  } else if (auto& reply = std::get<llm::Answer>(outcome).verbatim;
+             reply && reply->status >= kFirstError) {
+    hide(key, reply->body);
   }
 }
 
@@ -138,6 +147,7 @@ struct UpstreamBackend::Calls {
   struct InFlight {
     std::optional<http::CallId> id;
     std::optional<std::stop_callback<Unwanted>> unwanted;
+    bool resumed = false;  // before its id was known
   };
   std::map<uint64_t, InFlight> in_flight;
   llm::BackendStats stats;
@@ -150,7 +160,18 @@ struct UpstreamBackend::Calls {
   double latency_s = 0;  // a moving average
 
   void count(const llm::Outcome& outcome);
+
+  // The sink of a call takes more. No effect on one that has ended, so the client is still there.
+  void resume(http::Client& client, uint64_t number);
 };
+
+void UpstreamBackend::Calls::resume(http::Client& client, uint64_t number) {
+  const std::scoped_lock lock(mutex);
+  const auto call = in_flight.find(number);
+  if (call == in_flight.end()) return;
+  call->second.resumed = true;
+  if (call->second.id) client.resume(*call->second.id);
+}
 
 void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
   const std::scoped_lock lock(mutex);
@@ -182,6 +203,10 @@ struct UpstreamBackend::Call {
   WantedStructure wanted;
   Done done;
 
+  // For a verbatim request.
+  bool is_verbatim = false;
+  std::optional<SinkFlow> sink;
+
   // For a stream.
   std::shared_ptr<llm::StreamSink> listener;
   std::optional<StreamReply> stream;
@@ -211,8 +236,9 @@ bool UpstreamBackend::Call::take(const http::ReplyHead& head, std::string_view b
 void UpstreamBackend::Call::finish(http::ClientResult result) {
   if (!has_ended) {
     std::vector<std::string> events;
-    llm::Outcome outcome = stream ? stream->end(std::move(result), clock->unix_seconds(), events)
-                                  : read_reply(asked, result, clock->unix_seconds());
+    llm::Outcome outcome = is_verbatim ? read_verbatim(asked, std::move(result))
+                           : stream ? stream->end(std::move(result), clock->unix_seconds(), events)
+                                    : read_reply(asked, result, clock->unix_seconds());
     pass_on(std::move(events));
     end(with_structure(asked, wanted, std::move(outcome)));
   }
@@ -249,6 +275,7 @@ void UpstreamBackend::Call::end(llm::Outcome outcome) {
   // Releases what the call holds before the backend may be destroyed.
   const Done last = std::exchange(done, nullptr);
   listener = nullptr;
+  sink.reset();
   last(std::move(outcome));
 }
 
@@ -285,10 +312,11 @@ http::Headers UpstreamBackend::headers_of(const UpstreamOptions& options) {
 http::ClientRequest UpstreamBackend::request_for(const std::shared_ptr<const llm::Request>& request,
                                                  bool streams) const {
   http::ClientRequest call;
-  call.method = http::Method::kPost;
-  call.url = target_of(options_.base, request->endpoint);
-  call.headers = headers_;
+  call.method = request->verbatim ? method_of(request->verbatim->method) : http::Method::kPost;
+  call.url = target_of(options_.base, *request);
+  call.headers = request->headers.empty() ? headers_ : with_headers_of(*request, headers_);
   call.limits.total = options_.request_timeout;
+  if (request->raw.empty()) return call;
   const auto alias = options_.aliases.find(request->model);
   const bool renamed = alias != options_.aliases.end();
   if (!renamed && !streams) {
@@ -312,11 +340,28 @@ std::shared_ptr<const schema::Validator> UpstreamBackend::validator_for(
   return options_.schemas->of(request.structure_schema);
 }
 
+// `call` has its number.
+void UpstreamBackend::take_pieces(const std::shared_ptr<Call>& call,
+                                  std::shared_ptr<llm::ReplySink> sink, http::ClientRequest& out) {
+  out.limits.taken_bytes_max = sink->bytes_max();
+  out.limits.reply_bytes_max = kErrorBytesMax;
+  call->sink.emplace(std::move(sink), [calls = calls_, client = &client_, number = call->number] {
+    calls->resume(*client, number);
+  });
+  out.takes_more = [call] { return call->sink->takes_more(); };
+  out.on_data = [call](const http::ReplyHead&, std::string_view bytes) {
+    return call->sink->take(bytes);
+  };
+}
+
 void UpstreamBackend::submit(llm::BackendCall asked, Done done) {
   const llm::Request& request = *asked.request;
-  ENSURE(!request.raw.empty(), "an upstream server is sent bodies as they were written");
+  ENSURE(request.verbatim || !request.raw.empty(),
+         "an upstream server is sent bodies as they were written");
+  ENSURE(request.verbatim || !asked.reply_sink, "only the reply to a verbatim request has a sink");
   if (asked.is_cancelled()) return done(cancelled());
-  const bool streams = asked.listener != nullptr && may_stream(request.endpoint);
+  const bool streams =
+      asked.listener != nullptr && may_stream(request.endpoint) && !request.verbatim;
   http::ClientRequest out = request_for(asked.request, streams);
   auto call = std::make_shared<Call>();
   call->calls = calls_;
@@ -330,6 +375,7 @@ void UpstreamBackend::submit(llm::BackendCall asked, Done done) {
                   .field = request.structure_field,
                   .validator = validator_for(request)};
   call->done = std::move(done);
+  call->is_verbatim = request.verbatim.has_value();
   if (streams) {
     call->listener = std::move(asked.listener);
     call->stream.emplace(call->asked, call->wanted, choices_of(request));
@@ -343,6 +389,7 @@ void UpstreamBackend::submit(llm::BackendCall asked, Done done) {
     call->number = ++calls_->begun;
     calls_->in_flight.try_emplace(call->number);
   }
+  if (asked.reply_sink) take_pieces(call, std::move(asked.reply_sink), out);
   const uint64_t number = call->number;
   const http::CallId id = client_.send(
       std::move(out), [call](http::ClientResult result) { call->finish(std::move(result)); });
@@ -355,6 +402,7 @@ void UpstreamBackend::watch(uint64_t number, http::CallId id, const std::stop_to
   const auto mine = calls_->in_flight.find(number);
   if (mine == calls_->in_flight.end()) return;
   mine->second.id = id;
+  if (mine->second.resumed) client_.resume(id);
   // Runs at once if it is unwanted by now.
   if (unwanted.stop_possible())
     mine->second.unwanted.emplace(unwanted, Calls::Unwanted{.client = &client_, .id = id});

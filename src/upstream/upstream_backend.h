@@ -8,6 +8,11 @@
 // that answers as a whole all the same produces no delta, and the Answer is that of a request
 // without a sink. stream_reply.h tells what happens when a stream breaks.
 //
+// The reply to a verbatim request (llm/verbatim.h) is the Answer, whatever its status; only where
+// none came there is a Failure. With a ReplySink its body is passed on piece by piece, and while
+// the sink pauses the server is not read; without one the body is an http::Limits::reply_bytes_max
+// at most.
+//
 // A call starts when it is submitted, so BackendCall::withdrawn ends it only before that.
 // BackendCall::unwanted breaks it off at any time; the connection is closed, from which servers see
 // that they may stop.
@@ -27,6 +32,7 @@
 #include "http/client.h"
 #include "http/url.h"
 #include "llm/backend.h"
+#include "llm/reply_sink.h"
 #include "llm/request.h"
 #include "llm/upstream_status.h"
 #include "upstream/answer_format_check.h"
@@ -77,8 +83,8 @@ FailureKind kind_of(const llm::Failure& failure);
 // "unreached"
 std::string_view to_string(FailureKind kind);
 
-// Takes requests with a raw body (llm/raw_body.h). Failures are those of read_reply.h. Answers
-// come on the event loop of the client.
+// Takes requests with a raw body (llm/raw_body.h) and verbatim ones. Failures are those of
+// read_reply.h. Answers come on the event loop of the client.
 class UpstreamBackend final : public llm::Backend {
  public:
   // `client` and `clock` outlive it; servers refer to the time of day of `clock`.
@@ -105,6 +111,8 @@ class UpstreamBackend final : public llm::Backend {
   std::shared_ptr<const schema::Validator> validator_for(const llm::Request& request) const;
   http::ClientRequest request_for(const std::shared_ptr<const llm::Request>& request,
                                   bool streams) const;
+  void take_pieces(const std::shared_ptr<Call>& call, std::shared_ptr<llm::ReplySink> sink,
+                   http::ClientRequest& out);
   void watch(uint64_t number, http::CallId id, const std::stop_token& unwanted);
 
   http::Client& client_;
