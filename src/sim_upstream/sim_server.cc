@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <list>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "http/server.h"
+#include "sim_upstream/large_reply.h"
 #include "sim_upstream/pages.h"
 #include "sim_upstream/simulated_upstream.h"
 
@@ -73,6 +75,7 @@ class SimServer::Core {
 
   void add_instant_routes(http::Routes<http::Handler>& routes);
   void add_routes(http::Routes<http::Handler>& routes);
+  void send_large(std::string_view count, http::Exchange exchange);
   void take(const http::ServerRequest& request, http::Exchange exchange);
   void pump();
   void deliver(SimReply reply);
@@ -89,6 +92,7 @@ class SimServer::Core {
   http::Timer wake_;
   std::map<SimRequestId, Waiting> exchanges_;
   std::list<Slow> slow_;
+  LargeReplies large_;
   bool pumping_ = false;
   int64_t instant_ = 0;  // requests answered from what was prepared
   std::unique_ptr<http::Server> server_;
@@ -101,6 +105,10 @@ Result<void> SimServer::Core::open() {
   } else {
     add_routes(routes);
   }
+  routes.add("GET", "/bytes/{count}",
+             [this](const http::ServerRequest& request, http::Exchange exchange) {
+               send_large(request.parts.front(), std::move(exchange));
+             });
   Result<std::unique_ptr<http::Server>> server = http::Server::open(loop_,
                                                                     {.address = options_.address,
                                                                      .port = options_.port,
@@ -143,6 +151,17 @@ void SimServer::Core::add_routes(http::Routes<http::Handler>& routes) {
       take(request, std::move(exchange));
     });
   }
+}
+
+void SimServer::Core::send_large(std::string_view count, http::Exchange exchange) {
+  uint64_t bytes = 0;
+  const char* const end = count.data() + count.size();
+  if (const auto read = std::from_chars(count.data(), end, bytes);
+      read.ec == std::errc() && read.ptr == end)
+    return large_.send(std::move(exchange), bytes);
+  exchange.send({.status = 400,
+                 .body = error_body(fmt::format("/bytes/{} is no number of bytes", count),
+                                    kInvalidRequest, "")});
 }
 
 void SimServer::Core::take(const http::ServerRequest& request, http::Exchange exchange) {

@@ -1,6 +1,7 @@
 #include "sim_upstream/sim_server.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "http/testing/raw_client.h"
+#include "sim_upstream/large_reply.h"
 
 namespace windrow::sim_upstream {
 namespace {
@@ -182,6 +184,32 @@ TEST_F(SimServerTest, StoppingLetsAnswersOut) {
   const std::jthread stopping([&] { server_->stop(std::chrono::hours(1)); });
   EXPECT_TRUE(client.read_reply().starts_with("HTTP/1.1 200"));
   client.close();
+}
+
+TEST_F(SimServerTest, SendsRepliesOfAnyLengthAndForgetsClientsThatLeave) {
+  open();
+  RawClient client(server_->port());
+  constexpr size_t kBytes = 3'000'001;
+  client.send(fmt::format("GET /bytes/{} HTTP/1.1\r\nHost: x\r\n\r\n", kBytes));
+  const std::string reply = client.read_reply();
+  const std::string_view body = body_of(reply);
+  ASSERT_EQ(body.size(), kBytes);
+  EXPECT_EQ(body.substr(0, 28), "abcdefghijklmnopqrstuvwxyzab");
+  for (size_t i = 0; i < body.size(); ++i)
+    ASSERT_EQ(body[i], large_reply_byte(i)) << i;
+  client.send("GET /bytes/0 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(body_of(client.read_reply()).empty());
+  client.send("GET /bytes/many HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.read_reply(), ::testing::HasSubstr("/bytes/many is no number of bytes"));
+  {
+    RawClient leaves(server_->port());
+    leaves.send("GET /bytes/1000000000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_FALSE(leaves.read_some().empty());
+  }
+  // In the middle of another one, which the end of the server breaks off.
+  client.send("GET /bytes/1000000000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_FALSE(client.read_some().empty());
+  server_.reset();
 }
 
 }  // namespace
