@@ -1,6 +1,7 @@
 #include "memory/consolidation/fold.h"
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "memory/consolidation/acceptance.h"
@@ -19,20 +20,22 @@ FoldedBatch fold(std::span<const Memory> facts, std::span<const BankStore::Repea
     if (text != text_of.end()) observation_of.try_emplace(text->second, one.observation);
   }
 
+  std::vector<std::string> texts;
+  std::unordered_map<std::string_view, MemoryId> last_with;  // by text
+  texts.reserve(facts.size());
+  for (const Memory& fact : facts)
+    last_with[texts.emplace_back(normalised(fact.text))] = fact.id;
   FoldedBatch batch;
-  std::unordered_map<std::string, MemoryId> shown_for;  // by text
-  for (const Memory& fact : facts) {
-    std::string text = normalised(fact.text);
-    const auto observation = observation_of.find(text);
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const Memory& fact = facts[i];
+    const auto observation = observation_of.find(texts[i]);
+    const MemoryId& last = last_with.at(texts[i]);
     if (observation != observation_of.end()) {
       batch.repeated[observation->second].push_back(fact.id);
-      continue;
-    }
-    const auto [shown, is_new] = shown_for.try_emplace(std::move(text), fact.id);
-    if (is_new) {
+    } else if (last == fact.id) {
       batch.shown.push_back(fact);
     } else {
-      batch.folded[shown->second].push_back(fact.id);
+      batch.folded[last].push_back(fact.id);
     }
   }
   return batch;

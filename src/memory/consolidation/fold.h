@@ -12,7 +12,8 @@
 namespace windrow::memory {
 
 struct FoldedBatch {
-  std::vector<Memory> shown;                           // one of each text, in order
+  // One of each text, the last one: what was said in between may have changed what is true.
+  std::vector<Memory> shown;
   std::map<MemoryId, std::vector<MemoryId>> folded;    // by the one that is shown
   std::map<MemoryId, std::vector<MemoryId>> repeated;  // by the observation that they join
 };
