@@ -14,6 +14,7 @@
 #include "json/values.h"
 #include "memory/consolidation/acceptance.h"
 #include "memory/consolidation/wordings.h"
+#include "memory/models/answer_schema.h"
 
 namespace windrow::memory {
 namespace {
@@ -208,36 +209,12 @@ std::string hindsight_user(std::span<const Memory> facts, std::span<const ShownO
 
 // --- schemas ---
 
-json::object closed_object(json::object properties) {
-  json::array required;
-  for (const auto& member : properties)
-    required.emplace_back(member.key());
-  return {{"type", "object"},
-          {"properties", std::move(properties)},
-          {"required", std::move(required)},
-          {"additionalProperties", false}};
-}
-
-json::object text_schema() {
-  return {{"type", "string"}};
-}
-
-json::object one_of(json::array values) {
-  return {{"type", "string"}, {"enum", std::move(values)}};
-}
-
 // Any of so many ids; there is at least one.
 json::object id_schema(char letter, size_t count) {
   json::array ids;
   for (size_t i = 0; i < count; ++i)
     ids.emplace_back(numbered(letter, i));
   return one_of(std::move(ids));
-}
-
-json::object list_schema(json::object items, std::optional<int64_t> items_max) {
-  json::object list{{"type", "array"}, {"items", std::move(items)}};
-  if (items_max) list["maxItems"] = *items_max;
-  return list;
 }
 
 // It depends on counts only, so that a grammar that was made for it is used again.

@@ -181,7 +181,7 @@ class Recaller {
     }
   }
 
-  // Those of the ranked memories, also of ones that the number of tokens left no room for.
+  // Also chunks of ranked memories that the number of tokens left no room for.
   std::optional<llm::Failure> add_chunks() {
     if (!query_.chunk_tokens_max) return std::nullopt;
     int64_t tokens = 0;

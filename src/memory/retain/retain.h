@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "memory/bank/bank.h"
 #include "memory/bank/bank_store.h"
 #include "memory/models/memory_models.h"
@@ -39,17 +39,21 @@ struct RetainReport {
 
 using RetainOutcome = std::variant<RetainReport, llm::Failure>;
 
-// Blocks for models and the disk; not on an event loop. With an extraction mode of "concise" or
-// "verbose" and no chat model it fails with what to do; "chunks" and "verbatim" need none. Chunks
-// of a document that are as they were are not done again.
+// Blocks for models and the disk; not on an event loop. Nothing is stored if it fails.
+//
+// With the extraction mode "concise" or "verbose" and no chat model it fails with what to do; with
+// "auto" the text is then stored word for word, as with "verbatim" and "chunks", which both make
+// one fact of each chunk. A malformed response of the model is asked for once more, then it is a
+// 502.
+//
+// Items of one document_id are one document. What such a document has already, by the text of its
+// chunks, is kept and not extracted again, unless its tags, context or metadata change. An
+// extracted text without a document_id gets a document of its own, so that its wording is not lost.
+//
+// A consolidation is submitted with the facts if the bank consolidates by itself and has a chat
+// model.
 RetainOutcome retain(BankStore& store, MemoryModels& models, const BankConfig& config,
                      const std::vector<RetainItem>& items, const ModelCaller& caller,
                      const Clock& clock);
-
-// --- pure parts ---
-
-// Text in pieces of at most `characters_max` characters, cut at the ends of paragraphs, sentences
-// or words where there are some.
-std::vector<std::string> chunks_of(std::string_view text, int32_t characters_max);
 
 }  // namespace windrow::memory

@@ -1,0 +1,22 @@
+// The embeddings of new facts.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "memory/bank/memory.h"
+#include "memory/models/memory_models.h"
+
+namespace windrow::memory {
+
+// Sets the embedding of each fact, in a few calls. Blocks. A text that is too long for the model is
+// embedded by its beginning.
+std::optional<llm::Failure> embed_facts(std::span<NewFact> facts, MemoryModels& models,
+                                        std::string_view model, const ModelCaller& caller);
+
+// The first `bytes_max` bytes of a text, without a part of a character at the end. Pure.
+std::string beginning_of(std::string_view text, size_t bytes_max);
+
+}  // namespace windrow::memory
