@@ -234,7 +234,8 @@ class BankStore {
   virtual Result<std::vector<Memory>> observations_of(const Scope& scope) = 0;
 
   // Facts that are a source of an observation of exactly this scope and have this text (white space
-  // apart), with that observation: a repeated fact joins it without a model.
+  // apart), with that observation: a repeated fact joins it without a model. Only sources of the
+  // observation's present text: what was true before it was reworded need not be so now.
   struct Repeated {
     MemoryId fact;
     MemoryId observation;

@@ -166,8 +166,10 @@ class EffectsOfBatch {
     memory.updated = change_.now();
     ++memory.version;
     if (Result<void> done = keep_history(*stored, before, added); !done) return done;
-    if (Result<void> done = write_memory(change_, *stored); !done) return done;
-    return is_reworded ? write_embedding(change_, stored->row, {}) : Result<void>();
+    if (Result<void> done = write_memory(change_, *stored); !done || !is_reworded) return done;
+    Result<void> done = change_.run("UPDATE memories SET reworded = ? WHERE row = ?",
+                                    {position + 1 - std::ssize(added), stored->row});
+    return done ? write_embedding(change_, stored->row, {}) : done;
   }
 
   Result<void> keep_history(const StoredMemory& stored, const Memory& before,

@@ -117,7 +117,8 @@ Result<std::vector<BankStore::Repeated>> read_repeated(const Queries& queries, c
         "CROSS JOIN sources AS s ON s.fact = f.row "
         "CROSS JOIN memories AS o ON o.row = s.observation "
         "WHERE f.text_key = ? AND f.type < 2 AND f.invalidated IS NULL "
-        "AND o.tag_set = ? AND o.type = 2 AND o.invalidated IS NULL ORDER BY f.row, o.row LIMIT 8",
+        "AND o.tag_set = ? AND o.type = 2 AND o.invalidated IS NULL AND s.position >= o.reworded "
+        "ORDER BY f.row, o.row LIMIT 8",
         {text_key(text), **tag_set}, [&](const store::DatabaseRow& row) {
           if (found.contains(wanted) || with_single_spaces(row.text(2)) != wanted) return;
           repeated.push_back({.fact = MemoryId{row.text(0)}, .observation = MemoryId{row.text(1)}});

@@ -9,6 +9,8 @@ namespace {
 // observations. `grams` has the words of scripts without spaces (search_terms.h). `text_key` is a
 // hash of the text in which runs of white space are one space.
 //
+// `reworded` is the position of the first source of an observation's present text.
+//
 // Vectors have a table of their own, because lists and stamps need not touch them. A pass says that
 // a fact was consolidated in the scope with these tags; passes stay after the stamp, so that one
 // scope can be done again alone. Tag sets never change and are never removed.
@@ -56,7 +58,8 @@ CREATE TABLE memories (
   invalidated    INTEGER,
   reason         TEXT NOT NULL,
   version        INTEGER NOT NULL,
-  embedded       INTEGER NOT NULL
+  embedded       INTEGER NOT NULL,
+  reworded       INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX memories_pending ON memories (row)
   WHERE consolidated IS NULL AND failed IS NULL AND invalidated IS NULL AND type < 2;
