@@ -24,14 +24,14 @@ std::vector<std::string> shown_in(const FoldedBatch& batch) {
   return ids;
 }
 
-TEST(Fold, ShowsEachTextOnceAndKeepsTheOthersAsSources) {
+TEST(Fold, ShowsTheLastFactOfEachTextAndKeepsTheOthersAsSources) {
   const std::vector<Memory> facts = {fact("1", "Tom is 9."), fact("2", "Mara sings."),
                                      fact("3", " Tom  is 9.\n"), fact("4", "Tom is 9.")};
   const FoldedBatch batch = fold(facts, {}, {});
-  EXPECT_THAT(shown_in(batch), ElementsAre("1", "2"));
-  EXPECT_EQ(batch.shown[0].text, "Tom is 9.");
+  EXPECT_THAT(shown_in(batch), ElementsAre("2", "4"));
+  EXPECT_EQ(batch.shown[1].text, "Tom is 9.");
   EXPECT_THAT(batch.folded,
-              ElementsAre(Pair(MemoryId{"1"}, ElementsAre(MemoryId{"3"}, MemoryId{"4"}))));
+              ElementsAre(Pair(MemoryId{"4"}, ElementsAre(MemoryId{"1"}, MemoryId{"3"}))));
   EXPECT_THAT(batch.repeated, IsEmpty());
 }
 

@@ -5,13 +5,13 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <chrono>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "json/parse.h"
 #include "json/values.h"
+#include "memory/bank/iso_time.h"
 #include "memory/consolidation/acceptance.h"
 #include "memory/consolidation/wordings.h"
 #include "memory/models/answer_schema.h"
@@ -23,36 +23,15 @@ namespace json = boost::json;
 
 // --- times ---
 
-struct CalendarTime {
-  std::string date;  // "2024-01-31"
-  std::string time;  // "18:30:00"; empty: midnight
-};
-
-CalendarTime calendar_time(UnixMs time) {
-  using namespace std::chrono;
-  const sys_time<std::chrono::milliseconds> moment{std::chrono::milliseconds(time)};
-  const auto day = floor<days>(moment);
-  const year_month_day date(day);
-  const hh_mm_ss clock(floor<std::chrono::seconds>(moment - day));
-  CalendarTime text{
-      .date = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                          static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day())),
-      .time = ""};
-  if (clock.to_duration() != std::chrono::seconds(0)) {
-    text.time = fmt::format("{:02}:{:02}:{:02}", clock.hours().count(), clock.minutes().count(),
-                            clock.seconds().count());
-  }
-  return text;
+std::string date_of(UnixMs time) {
+  return to_iso(time).substr(0, 10);
 }
 
+// Without seconds, and without a time that is midnight: then most often only the day is known.
 std::string short_time(UnixMs time) {
-  const CalendarTime text = calendar_time(time);
-  return text.time.empty() ? text.date : fmt::format("{} {}", text.date, text.time.substr(0, 5));
-}
-
-std::string iso_time(UnixMs time) {
-  const CalendarTime text = calendar_time(time);
-  return fmt::format("{}T{}+00:00", text.date, text.time.empty() ? "00:00:00" : text.time);
+  const std::string iso = to_iso(time);
+  const bool is_midnight = std::string_view(iso).substr(11, 8) == "00:00:00";
+  return is_midnight ? iso.substr(0, 10) : iso.substr(0, 10) + " " + iso.substr(11, 5);
 }
 
 // "2024-01-31", "2024-01-31 to 2024-02-02".
@@ -83,7 +62,7 @@ std::string compact_fact(const Memory& fact) {
   if (fact.times.occurred_start) {
     notes.push_back("happened " + short_span(*fact.times.occurred_start, fact.times.occurred_end));
   }
-  if (fact.times.mentioned) notes.push_back("told " + calendar_time(*fact.times.mentioned).date);
+  if (fact.times.mentioned) notes.push_back("told " + date_of(*fact.times.mentioned));
   if (std::string context = normalised(fact.context); !context.empty()) {
     notes.push_back("about: " + context);
   }
@@ -155,9 +134,9 @@ std::string demo_user(std::span<const Memory> facts, std::span<const ShownObserv
 // --- the profile hindsight ---
 
 void add_times(const MemoryTimes& times, json::object& object) {
-  if (times.occurred_start) object["occurred_start"] = iso_time(*times.occurred_start);
-  if (times.occurred_end) object["occurred_end"] = iso_time(*times.occurred_end);
-  if (times.mentioned) object["mentioned_at"] = iso_time(*times.mentioned);
+  if (times.occurred_start) object["occurred_start"] = to_iso(*times.occurred_start);
+  if (times.occurred_end) object["occurred_end"] = to_iso(*times.occurred_end);
+  if (times.mentioned) object["mentioned_at"] = to_iso(*times.mentioned);
 }
 
 std::string hindsight_fact(const Memory& fact) {
