@@ -83,9 +83,10 @@ Result<BatchDecision> BatchFlow::decide(std::string_view response) const {
              {.prompt = prompt_, .shown = shown_, .folded = folded_.folded, .creates_max = room});
   // Half of a replacement would lose what it replaces.
   if (!accepted.deletes.empty() && !accepted.rejected.empty()) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("the response deletes observations, and a part of it cannot be done: {}",
-                             accepted.rejected.front().what)};
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("the response deletes observations, and a part of it cannot be done: {}",
+                    accepted.rejected.front().what)};
   }
   return decision_of(std::move(accepted));
 }

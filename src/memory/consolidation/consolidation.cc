@@ -271,6 +271,9 @@ ConsolidationReport ConsolidationRun::run() {
   report.error = error_;
   report.retry_after = retry_after_;
   report.wall_s = seconds(now - began_);
+  report.recall_s = seconds(log_->times().recall);
+  report.model_s = seconds(log_->times().model);
+  report.commit_s = seconds(log_->times().commit);
   report.mean_in_flight = in_flight_.mean(began_, now);
   report.table = log_->table(now - began_, report.mean_in_flight);
   return report;

@@ -58,6 +58,11 @@ struct ConsolidationReport {
   std::optional<Duration> retry_after;
   double wall_s = 0;
   double mean_in_flight = 0;
+
+  // The sums over batches of the time for reading and ranking, for the model, and for the commit.
+  double recall_s = 0;
+  double model_s = 0;
+  double commit_s = 0;
   std::string table;  // for people: facts, observations, calls, tokens, time
 };
 
