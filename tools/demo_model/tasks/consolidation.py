@@ -23,7 +23,7 @@ SYSTEM = (
 )
 MOST_FACTS, MOST_OBSERVATIONS = 4, 5
 
-_KINDS = ("new",) * 6 + ("changed",) * 5 + ("refined",) * 4 + ("ended",) * 3 + ("repeated",) * 3
+KINDS = ("new",) * 6 + ("changed",) * 5 + ("refined",) * 4 + ("ended",) * 3 + ("repeated",) * 3
 _BEFORE = ("I heard that ", "News: ", "Note: ", "It is known that ", "As of today, ",
            "We learned that ", "By now ", "Update: ", "It turned out that ",
            "According to the report, ")
@@ -37,14 +37,14 @@ _LAYOUTS = (
 )
 
 
-def _said(rng: random.Random, wording: str, entity: str, value: str) -> str:
+def said(rng: random.Random, wording: str, entity: str, value: str) -> str:
     text = wording.format(e=entity, v=value)
     if wording.startswith("{e}") and chance(rng, 0.3):
         return pick(rng, _BEFORE) + text
     return text
 
 
-def _entities(rng: random.Random, words: Words) -> list[str]:
+def entities(rng: random.Random, words: Words) -> list[str]:
     """One to three people, now and then of one family."""
     people = words.distinct("person", between(rng, 1, 3), rng)
     if len(people) > 1 and chance(rng, 0.2):
@@ -59,7 +59,7 @@ class _Case:
 
     def __init__(self, rng: random.Random, words: Words, attribute: Attribute, entity: str,
                  times: int):
-        self.kind = kind = pick(rng, _KINDS)
+        self.kind = kind = pick(rng, KINDS)
         self.attribute, self.entity = attribute, entity
         self.known = ""
         if kind != "new":
@@ -72,7 +72,7 @@ class _Case:
         else:
             self.value = draw_value(attribute, rng, words, but_not=self.known)
         wordings = attribute.ended if kind == "ended" else attribute.statements
-        self.facts = [_said(rng, wording, entity, self.value)
+        self.facts = [said(rng, wording, entity, self.value)
                       for wording in rng.sample(wordings, times)]
 
     def observation(self) -> str:
@@ -115,7 +115,7 @@ def _thought(cases: list[_Case], fact_ids: list[list[str]],
 
 
 def consolidation(rng: random.Random, words: Words) -> Example:
-    people = _entities(rng, words)
+    people = entities(rng, words)
     things = [(attribute, person) for attribute in rng.sample(ATTRIBUTES, 6) for person in people]
     rng.shuffle(things)
 
