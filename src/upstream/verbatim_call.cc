@@ -52,9 +52,11 @@ http::Method method_of(llm::HttpMethod method) {
 }
 
 http::Url target_of(const http::Url& base, const llm::Request& request) {
-  if (request.verbatim && !request.verbatim->target.empty())
-    return beside_version(base, request.verbatim->target);
-  return target_of(base, request.endpoint);
+  if (!request.verbatim || request.verbatim->target.empty())
+    return target_of(base, request.endpoint);
+  // Behind the port, a text that begins otherwise could name another host: "@other/".
+  const std::string& target = request.verbatim->target;
+  return beside_version(base, target.starts_with('/') ? target : "/" + target);
 }
 
 http::Headers with_headers_of(const llm::Request& request, http::Headers own) {

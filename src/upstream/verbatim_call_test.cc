@@ -26,6 +26,13 @@ TEST(VerbatimTarget, BeginsAtTheServerAndIsElseTheRouteOfTheEndpoint) {
   EXPECT_EQ(target("http://h:8000", ""), "http://h:8000/v1/chat/completions");
 }
 
+// Its key would go there.
+TEST(VerbatimTarget, IsNeverOnAnotherServer) {
+  EXPECT_EQ(target("http://h:8000", "@other/x"), "http://h:8000/@other/x");
+  EXPECT_EQ(target("http://h:8000", "0/x"), "http://h:8000/0/x");
+  EXPECT_EQ(target("http://h:8000", "//other/x"), "http://h:8000//other/x");
+}
+
 http::Headers headers_with(std::vector<llm::RequestHeader> headers, bool verbatim) {
   llm::Request request;
   if (verbatim) request.verbatim.emplace();
