@@ -158,11 +158,9 @@ memory::Reply<json::object> read_bank_change(const json::object& body) {
   for (const auto& [trait, value] : read_traits(from, kTraitPrefix))
     traits[trait] = value;
   if (!traits.empty()) change["disposition"] = std::move(traits);
-  json::object overrides;
   for (const std::string_view name : kBankSettings) {
-    if (const json::value* value = from.value(name)) overrides[name] = *value;
+    if (const json::value* value = from.value(name)) change[name] = *value;
   }
-  if (!overrides.empty()) change["overrides"] = std::move(overrides);
   for (const auto& [name, value] : body) {
     if (value.is_null() || !is_absent(name)) continue;
     if (const auto why = absence_of(name, value)) from.fail(name, *why);

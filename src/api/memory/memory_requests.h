@@ -80,8 +80,7 @@ Result<void> apply_patch(const MemoryPatch& patch, memory::UnixMs now, memory::M
 
 // --- banks ---
 
-// As MemoryService::put_bank takes it: "name", "mission", "disposition", and members of BankConfig
-// under "overrides".
+// As MemoryService::put_bank takes it: "name", "mission", "disposition" and members of BankConfig.
 memory::Reply<boost::json::object> read_bank_change(const boost::json::object& body);
 memory::Reply<boost::json::object> read_disposition(const boost::json::object& body);
 

@@ -331,7 +331,7 @@ TEST(BankBody, BecomesAChange) {
                 "retain_chunk_size":null})"))),
             object(R"({"name":"n","mission":"b",
                 "disposition":{"skepticism":1,"literalism":2,"empathy":5},
-                "overrides":{"retain_mission":"r","enable_observations":false}})"));
+                "retain_mission":"r","enable_observations":false})"));
   EXPECT_EQ(read(read_bank_change(object(R"({"reflect_mission":"r","mission":"m"})"))),
             object(R"({"mission":"r"})"));
   EXPECT_EQ(read(read_bank_change({})), json::object());

@@ -7,13 +7,11 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <chrono>
-#include <future>
-#include <memory>
-#include <stop_token>
 #include <utility>
 
 #include "json/parse.h"
 #include "json/values.h"
+#include "memory/models/blocking_calls.h"
 
 namespace windrow::memory {
 
@@ -116,15 +114,6 @@ llm::Failure unusable(std::string_view why) {
           .message = fmt::format("the chat model's response cannot be used: {}; ask again", why)};
 }
 
-ChatOutcome ask(MemoryModels& models, ChatCall call) {
-  // Shared, because the call of `done` may end after this has returned.
-  const auto answered = std::make_shared<std::promise<ChatOutcome>>();
-  std::future<ChatOutcome> outcome = answered->get_future();
-  models.chat(std::move(call), std::stop_token(),
-              [answered](ChatOutcome got) { answered->set_value(std::move(got)); });
-  return outcome.get();
-}
-
 }  // namespace
 
 ReflectPrompt reflect_prompt(const Bank& bank, const ReflectQuery& query,
@@ -184,13 +173,13 @@ ReflectOutcome reflect(BankStore& store, MemoryModels& models, const BankConfig&
     memories.push_back(std::move(one.memory));
 
   const ReflectPrompt prompt = reflect_prompt(*bank, query, memories);
-  ChatOutcome outcome = ask(models, {.model = config.chat_model,
-                                     .system = prompt.system,
-                                     .user = prompt.user,
-                                     .schema = prompt.schema,
-                                     .schema_name = "reflection",
-                                     .completion_tokens_max = query.answer_tokens_max,
-                                     .caller = caller});
+  ChatOutcome outcome = chat_and_wait(models, {.model = config.chat_model,
+                                               .system = prompt.system,
+                                               .user = prompt.user,
+                                               .schema = prompt.schema,
+                                               .schema_name = "reflection",
+                                               .completion_tokens_max = query.answer_tokens_max,
+                                               .caller = caller});
   if (auto* failure = std::get_if<llm::Failure>(&outcome)) return std::move(*failure);
   const auto& reply = std::get<ChatReply>(outcome);
   if (reply.truncated && !prompt.schema.empty())

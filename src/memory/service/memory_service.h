@@ -82,6 +82,9 @@ class MemoryService {
                                  const boost::json::object& updates);
   Reply<ConfigView> reset_config(const Viewer& viewer, const BankId& id);
 
+  // The settings of a bank that has none of its own.
+  const BankConfig& defaults() const { return options_.defaults; }
+
   // --- memories ---
   Reply<RetainReceipt> retain(const Viewer& viewer, const BankId& id, std::vector<RetainItem> items,
                               bool in_background, std::optional<OperationId> operation);
