@@ -1,9 +1,11 @@
-// docs/api.md says which endpoints, codes and metrics there are; this holds it to the code.
+// docs/api.md says which endpoints, codes and metrics there are, and docs/memory.md has the
+// endpoints of memory banks; this holds them to the code.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <set>
@@ -23,13 +25,25 @@ namespace fs = std::filesystem;
 using testing::document_part;
 using testing::expect_part;
 using testing::in_backticks;
+using testing::kMemoryDocument;
 using testing::read_text;
+
+// "GET /health"
+bool is_route(std::string_view text) {
+  constexpr auto kMethods =
+      std::to_array<std::string_view>({"GET", "POST", "PUT", "PATCH", "DELETE"});
+  const size_t space = text.find(" /");
+  return space != std::string_view::npos &&
+         std::ranges::find(kMethods, text.substr(0, space)) != kMethods.end();
+}
 
 TEST(ApiDocument, ListsTheEndpointsThereAre) {
   std::set<std::string> documented;
-  for (const std::string& words : in_backticks(document_part("endpoints"))) {
-    if (words.starts_with("GET ") || words.starts_with("POST ") || words.starts_with("DELETE "))
-      documented.insert(words);
+  for (const std::string& part :
+       {document_part("endpoints"), document_part("endpoints", kMemoryDocument)}) {
+    for (const std::string& words : in_backticks(part)) {
+      if (is_route(words)) documented.insert(words);
+    }
   }
   std::set<std::string> described;
   for (const DescribedRoute& route : described_routes(testing::whole_document()))
@@ -61,7 +75,7 @@ struct Literals {
 
 Literals literals_of_sources() {
   Literals found;
-  for (const char* module : {"api", "batches", "llm", "engine", "dispatch", "upstream"}) {
+  for (const char* module : {"api", "batches", "llm", "engine", "dispatch", "upstream", "memory"}) {
     for (const auto& entry :
          fs::recursive_directory_iterator(fmt::format("{}/src/{}", WINDROW_SOURCE_DIR, module))) {
       const std::string name = entry.path().filename();

@@ -23,7 +23,7 @@ std::vector<std::string_view> route_names(std::string_view path) {
 // "GET, HEAD, POST"
 std::string methods_of(std::string_view path, const ServedRoutes& served) {
   std::string methods;
-  for (const std::string_view method : {"GET", "POST", "DELETE"}) {
+  for (const std::string_view method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
     if (std::ranges::find(served, std::pair(std::string(method), std::string(path))) ==
         served.end())
       continue;

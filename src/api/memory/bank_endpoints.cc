@@ -60,15 +60,6 @@ json::object entity_item(const memory::EntityCount& entity) {
           {"last_seen", time_json(entity.last_seen)}, {"metadata", json::object()}};
 }
 
-// 501 where the store does not count them.
-memory::Reply<std::vector<memory::EntityCount>> entities_of(memory::BankStore& store) {
-  auto entities = store.entities();
-  if (entities) return *std::move(entities);
-  if (entities.error().kind == ErrorKind::kUnavailable)
-    return not_there("entities are not listed here: " + entities.error().message);
-  return store_failure(entities.error(), "bank");
-}
-
 }  // namespace
 
 PartAnswer list_banks(const MemoryRequest& request) {
@@ -198,9 +189,9 @@ PartAnswer list_entities(const MemoryRequest& request) {
   return with_store(
       request, memory_reply(page_json({}, 0, page.limit, page.offset)),
       [&](memory::BankStore& store) -> PartAnswer {
-        const auto entities = entities_of(store);
-        if (const auto* failure = failure_of_reply(entities)) return *failure;
-        const auto& all = std::get<std::vector<memory::EntityCount>>(entities);
+        const auto entities = store.entities();
+        if (!entities) return store_failure(entities.error(), "bank");
+        const std::vector<memory::EntityCount>& all = *entities;
         json::array items;
         for (const memory::EntityCount& one : slice(all, page))
           items.emplace_back(entity_item(one));
@@ -216,9 +207,9 @@ PartAnswer get_entity(const MemoryRequest& request) {
                              .code = "entity_not_found",
                              .message = fmt::format("Entity {} not found", id)};
   return with_store(request, missing, [&](memory::BankStore& store) -> PartAnswer {
-    const auto entities = entities_of(store);
-    if (const auto* failure = failure_of_reply(entities)) return *failure;
-    for (const memory::EntityCount& one : std::get<std::vector<memory::EntityCount>>(entities)) {
+    const auto entities = store.entities();
+    if (!entities) return store_failure(entities.error(), "bank");
+    for (const memory::EntityCount& one : *entities) {
       if (entity_id_of(one.name) != lower_case(id)) continue;
       json::object entity = entity_item(one);
       entity["observations"] = json::array();

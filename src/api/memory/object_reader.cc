@@ -133,6 +133,13 @@ std::vector<std::string> read_texts(const json::array& list, std::string_view pa
   return texts;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\f\v";
+  const size_t from = text.find_first_not_of(kBlank);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(kBlank) - from + 1);
+}
+
 std::string lower_case(std::string_view text) {
   std::string lowered(text);
   for (char& letter : lowered)

@@ -64,6 +64,9 @@ class ObjectReader {
 std::vector<std::string> read_texts(const boost::json::array& list, std::string_view path,
                                     llm::Problem& problem);
 
+// Without the white space around it.
+std::string_view trimmed(std::string_view text);
+
 // ASCII letters only.
 std::string lower_case(std::string_view text);
 

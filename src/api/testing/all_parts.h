@@ -9,6 +9,7 @@
 
 #include "api/keys/key_accounts.h"
 #include "api/keys/request_guard.h"
+#include "api/memory/memory_calls.h"
 #include "api/openapi/openapi.h"
 #include "api/pages/serve_metrics.h"
 #include "api/server_part.h"
@@ -19,7 +20,7 @@
 namespace windrow::api::testing {
 
 inline std::vector<PartFactory> all_parts() {
-  return {storage_part({})};
+  return {storage_part({}), memory_part({})};
 }
 
 // All parts, without a server.

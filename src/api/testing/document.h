@@ -1,5 +1,5 @@
-// Parts of docs/api.md, for the tests that hold it to the code: what stands between
-// `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+// Parts of docs/api.md and docs/memory.md, for the tests that hold them to the code: what stands
+// between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,6 +18,7 @@
 namespace windrow::api::testing {
 
 inline const std::string kDocument = WINDROW_SOURCE_DIR "/docs/api.md";
+inline const std::string kMemoryDocument = WINDROW_SOURCE_DIR "/docs/memory.md";
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -27,8 +28,8 @@ inline std::string read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
-inline std::string document_part(std::string_view name) {
-  const std::string document = read_text(kDocument);
+inline std::string document_part(std::string_view name, const std::string& file = kDocument) {
+  const std::string document = read_text(file);
   const std::string begin = fmt::format("<!-- {}: begin -->\n", name);
   const size_t from = document.find(begin);
   const size_t to = document.find(fmt::format("<!-- {}: end -->", name));
@@ -62,13 +63,14 @@ inline std::string_view word_for(llm::FieldUse use) {
 }
 
 // The part of this name is this; WINDROW_UPDATE_DOCS=1 writes it there.
-inline void expect_part(std::string_view name, const std::string& expected) {
-  const std::string before = document_part(name);
+inline void expect_part(std::string_view name, const std::string& expected,
+                        const std::string& file = kDocument) {
+  const std::string before = document_part(name, file);
   if (std::getenv("WINDROW_UPDATE_DOCS") != nullptr) {
-    std::string document = read_text(kDocument);
+    std::string document = read_text(file);
     const std::string mark = fmt::format("<!-- {}: begin -->\n", name);
     document.replace(document.find(mark) + mark.size(), before.size(), expected);
-    std::ofstream(kDocument) << document;
+    std::ofstream(file) << document;
     return;
   }
   EXPECT_EQ(before, expected) << "run this test with WINDROW_UPDATE_DOCS=1 and read what changed";

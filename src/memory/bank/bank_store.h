@@ -210,10 +210,8 @@ class BankStore {
 
   virtual Result<BankStats> stats() = 0;
   // Names that valid facts carry, in any case one; most mentioned first, of equal ones the last
-  // seen. kUnavailable: this store does not count them.
-  virtual Result<std::vector<EntityCount>> entities() {
-    return Error{ErrorKind::kUnavailable, "this kind of store does not count entities"};
-  }
+  // seen.
+  virtual Result<std::vector<EntityCount>> entities() = 0;
   virtual Result<std::vector<TagCount>> tags() = 0;      // most frequent first
   virtual Result<std::vector<ScopeCount>> scopes() = 0;  // of observations
 
