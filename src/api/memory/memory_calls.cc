@@ -27,13 +27,13 @@ constexpr size_t kLongBody = size_t{1} << 20;
 constexpr std::string_view kBankPath = "/v1/default/banks/{bank_id}";
 constexpr std::string_view kApiVersion = "0.9.1";  // of Hindsight, whose API this is
 
-llm::Failure no_memory_dir() {
+llm::Failure no_banks() {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 501,
-          .code = "no_memory_dir",
+          .code = "no_data_dir",
           .message =
               "this server keeps no memory banks; the operator must start it with "
-              "--memory-dir FOLDER"};
+              "--data-dir FOLDER"};
 }
 
 llm::Failure memory_busy(int64_t most) {
@@ -129,17 +129,19 @@ void add_memory_metrics(const MemoryReading& memory, MetricsWriter& page) {
   page.sample({}, runner.llm_calls);
 }
 
-MemoryCalls::MemoryCalls(const PartHost& host, MemoryPart part)
+MemoryCalls::MemoryCalls(const PartHost& host, memory::MemoryService* service, MemoryLimits limits)
     : host_(host),
-      part_(std::move(part)),
-      started_(part_.clock == nullptr ? TimePoint{} : part_.clock->now()),
+      service_(service),
+      started_(service == nullptr ? TimePoint{} : service->clock().now()),
       disk_(kDiskThreads, kDiskRequestsMax),
-      models_(part_.model_threads, int64_t{part_.model_threads} + part_.waiting_max) {}
+      models_(limits.model_threads, int64_t{limits.model_threads} + limits.waiting_max) {}
 
 MemoryCalls::~MemoryCalls() = default;
 
-PartFactory memory_part(MemoryPart part) {
-  return [part](const PartHost& host) { return std::make_unique<MemoryCalls>(host, part); };
+PartFactory memory_part(memory::MemoryService* service, MemoryLimits limits) {
+  return [service, limits](const PartHost& host) {
+    return std::make_unique<MemoryCalls>(host, service, limits);
+  };
 }
 
 void MemoryCalls::stop() {
@@ -166,7 +168,7 @@ void MemoryCalls::add_routes(const Add& add) {
 
 void MemoryCalls::metrics(MetricsWriter& page) const {
   MemoryReading reading{.requests_on_disk = disk_.inside, .requests_on_models = models_.inside};
-  if (part_.service != nullptr) reading.runner = part_.service->readings();
+  if (service_ != nullptr) reading.runner = service_->readings();
   add_memory_metrics(reading, page);
 }
 
@@ -187,11 +189,10 @@ void MemoryCalls::take(const MemoryRoute& route, const http::ServerRequest& requ
   std::optional<PartRequest> admitted =
       host_.admit(request, std::move(exchange), asks_models ? Access::kCall : Access::kKey);
   if (!admitted) return;
-  if (part_.service == nullptr) return answer_in_its_shape(*admitted, no_memory_dir());
+  if (service_ == nullptr) return answer_in_its_shape(*admitted, no_banks());
   if (route.endpoint == nullptr) return answer_in_its_shape(*admitted, not_there(route.instead));
 
-  auto accepted = std::make_shared<MemoryRequest>(*std::move(admitted), *part_.service,
-                                                  *part_.clock, request.query);
+  auto accepted = std::make_shared<MemoryRequest>(*std::move(admitted), *service_, request.query);
   for (const std::string_view part : request.parts)
     accepted->parts.push_back(decode_part(part));
   if (route.path.starts_with(kBankPath)) {
@@ -226,13 +227,12 @@ void MemoryCalls::take(const MemoryRoute& route, const http::ServerRequest& requ
 void MemoryCalls::show(Page page, const http::ServerRequest& request, http::Exchange exchange) {
   std::optional<PartRequest> admitted = host_.admit(request, std::move(exchange), Access::kOpen);
   if (!admitted) return;
-  if (part_.service == nullptr) return answer_in_its_shape(*admitted, no_memory_dir());
+  if (service_ == nullptr) return answer_in_its_shape(*admitted, no_banks());
   admitted->answer((this->*page)());
 }
 
 http::ServerReply MemoryCalls::version() const {
   return memory_reply(json::object{{"api_version", kApiVersion},
-                                   {"windrow_version", part_.version},
                                    {"features",
                                     {{"observations", true},
                                      {"mcp", false},
@@ -248,13 +248,14 @@ http::ServerReply MemoryCalls::version() const {
 }
 
 http::ServerReply MemoryCalls::liveness() const {
-  return memory_reply(json::object{{"status", "alive"},
-                                   {"version", kApiVersion},
-                                   {"uptime_seconds", seconds(part_.clock->now() - started_)}});
+  return memory_reply(
+      json::object{{"status", "alive"},
+                   {"version", kApiVersion},
+                   {"uptime_seconds", seconds(service_->clock().now() - started_)}});
 }
 
 http::ServerReply MemoryCalls::readiness() const {
-  const bool ready = part_.service->is_started();
+  const bool ready = service_->is_started();
   http::ServerReply reply = memory_reply(json::object{{"status", ready ? "healthy" : "unhealthy"},
                                                       {"database", "connected"},
                                                       {"models", ready ? "ready" : "loading"}});

@@ -9,8 +9,6 @@
 #include <atomic>
 #include <boost/json/object.hpp>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "api/memory/memory_routes.h"
 #include "api/pages/metrics_writer.h"
@@ -22,12 +20,9 @@
 
 namespace windrow::api {
 
-struct MemoryPart {
-  memory::MemoryService* service = nullptr;  // null: every request is answered 501; outlives it
-  const Clock* clock = nullptr;              // not null where `service` is not; outlives it
-  std::string version;                       // of this program
-  int32_t model_threads = 32;                // requests that wait for models at a time
-  int32_t waiting_max = 256;                 // those that wait for such a thread
+struct MemoryLimits {
+  int32_t model_threads = 32;  // requests that wait for models at a time
+  int32_t waiting_max = 256;   // requests that wait for such a thread
 };
 
 struct MemoryReading {
@@ -41,7 +36,8 @@ void add_memory_metrics(const MemoryReading& memory, MetricsWriter& page);
 
 class MemoryCalls final : public ServerPart {
  public:
-  MemoryCalls(const PartHost& host, MemoryPart part);
+  // `service` outlives it; null: every request is answered 501.
+  MemoryCalls(const PartHost& host, memory::MemoryService* service, MemoryLimits limits);
 
   // As stop().
   ~MemoryCalls() override;
@@ -74,13 +70,13 @@ class MemoryCalls final : public ServerPart {
   http::ServerReply readiness() const;
 
   const PartHost host_;
-  const MemoryPart part_;
+  memory::MemoryService* const service_;
   const TimePoint started_;
   Workers disk_;
   Workers models_;
 };
 
 // For ApiOptions::parts.
-PartFactory memory_part(MemoryPart part);
+PartFactory memory_part(memory::MemoryService* service, MemoryLimits limits = {});
 
 }  // namespace windrow::api

@@ -13,7 +13,6 @@
 
 #include "api/pages/listing.h"
 #include "api/server_part.h"
-#include "base/clock.h"
 #include "llm/answer.h"
 #include "memory/bank/bank_store.h"
 #include "memory/service/memory_service.h"
@@ -21,17 +20,15 @@
 namespace windrow::api {
 
 struct MemoryRequest : PartRequest {
-  MemoryRequest(PartRequest admitted, memory::MemoryService& banks, const Clock& time,
-                std::string_view query_text)
-      : PartRequest(std::move(admitted)), service(banks), clock(time), query(query_text) {}
+  MemoryRequest(PartRequest admitted, memory::MemoryService& banks, std::string_view query_text)
+      : PartRequest(std::move(admitted)), service(banks), query(query_text) {}
 
   memory::Viewer viewer() const {
     return {.key = context.record().key, .sees_all = context.sees_all()};
   }
-  memory::UnixMs now_ms() const { return clock.unix_seconds() * 1000; }
+  memory::UnixMs now_ms() const { return service.now_ms(); }
 
   memory::MemoryService& service;
-  const Clock& clock;
   const Query query;
   std::vector<std::string> parts;  // values of the braces of its path, decoded
   memory::BankId bank;             // the first of them, where the path begins with a bank

@@ -20,7 +20,7 @@
 namespace windrow::api::testing {
 
 inline std::vector<PartFactory> all_parts() {
-  return {storage_part({}), memory_part({})};
+  return {storage_part({}), memory_part(nullptr)};
 }
 
 // All parts, without a server.

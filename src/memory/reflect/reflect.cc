@@ -6,11 +6,11 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <chrono>
 #include <utility>
 
 #include "json/parse.h"
 #include "json/values.h"
+#include "memory/bank/iso_time.h"
 #include "memory/models/blocking_calls.h"
 
 namespace windrow::memory {
@@ -41,15 +41,6 @@ int64_t memory_tokens_max(RecallBudget budget) {
       break;
   }
   return 8192;
-}
-
-// "2024-01-15"
-std::string day_text(UnixMs time) {
-  using std::chrono::milliseconds;
-  const std::chrono::sys_time<milliseconds> point{milliseconds(time)};
-  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(point));
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()),
-                     static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
 
 // A text on one line, so that none can look like a line of its own.
@@ -84,7 +75,7 @@ std::string character_of(const Bank& bank) {
 std::string memory_line(size_t number, const Memory& memory) {
   std::string line = fmt::format("{}. {}", number, on_one_line(memory.text));
   if (!memory.context.empty()) line += fmt::format(" (about: {})", on_one_line(memory.context));
-  if (memory.times.event) line += fmt::format(" [{}]", day_text(*memory.times.event));
+  if (memory.times.event) line += fmt::format(" [{}]", to_iso(*memory.times.event).substr(0, 10));
   return line + "\n";
 }
 

@@ -82,6 +82,9 @@ class MemoryService {
                                  const boost::json::object& updates);
   Reply<ConfigView> reset_config(const Viewer& viewer, const BankId& id);
 
+  const Clock& clock() const { return clock_; }
+  int64_t now_ms() const { return clock_.unix_seconds() * 1000; }  // since 1970
+
   // The settings of a bank that has none of its own.
   const BankConfig& defaults() const { return options_.defaults; }
 
@@ -121,7 +124,6 @@ class MemoryService {
   Reply<BankView> edit(const BankId& id, const OpenBank& open, const boost::json::object& change);
   Reply<ConfigView> config_of(const Bank& bank) const;
   ModelCaller caller_of(const OpenBank& open, llm::Priority priority) const;
-  int64_t now_ms() const { return clock_.unix_seconds() * 1000; }
 
   const std::unique_ptr<BankRegistry> banks_;
   const Clock& clock_;
