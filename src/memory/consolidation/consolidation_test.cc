@@ -55,9 +55,9 @@ class HurryingClock final : public Clock {
 };
 
 // One run on a thread of its own, beside which the test answers the model's calls.
-class Run {
+class LiveRun {
  public:
-  Run(TestBank& bank, QueuedModels& models, const Clock& clock, BankConfig config = {},
+  LiveRun(TestBank& bank, QueuedModels& models, const Clock& clock, BankConfig config = {},
       ConsolidationListener listener = {})
       : models_(models), listener_(std::move(listener)), thread_([this, &bank, &clock, config] {
           report_ = consolidate(bank.store(), models_, executor_, clock,
@@ -70,11 +70,11 @@ class Run {
           ended_ = true;
           models_.notify();
         }) {}
-  ~Run() {
+  ~LiveRun() {
     if (thread_.joinable()) thread_.join();
   }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  LiveRun(const LiveRun&) = delete;
+  LiveRun& operator=(const LiveRun&) = delete;
 
   // Whether a call waits; false: the run has ended.
   bool next_call(size_t calls = 1) {
@@ -148,7 +148,7 @@ TEST(Consolidation, AtMostFourCallsAreInFlightForEightFactsOfDistinctTags) {
   const ManualClock clock;
   BankConfig config;
   config.consolidation_llm_parallelism = 4;
-  Run run(bank, models, clock, config);
+  LiveRun run(bank, models, clock, config);
   for (int left = 8; left > 0; --left) {
     ASSERT_TRUE(run.next_call(static_cast<size_t>(std::min(left, 4))));
     EXPECT_LE(models.waiting().size(), 4);
@@ -209,11 +209,11 @@ TEST_P(ScopeOrder, BatchTwoSeesWhatBatchOneWroteAndOneCallIsInFlight) {
   BankConfig config;
   config.consolidation_llm_batch_size = 2;
   config.consolidation_llm_parallelism = 8;
-  Run run(bank, models, clock, config);
+  LiveRun run(bank, models, clock, config);
   const size_t scopes = GetParam().fed.size();
   size_t answered = 0;
   Random random(5);
-  while (run.next_call(std::min(scopes, scopes * kFacts / 2 - answered))) {
+  while (run.next_call()) {
     // One call for each scope at most.
     EXPECT_LE(models.waiting().size(), scopes);
     models.answer_one(random.below(models.waiting().size()));
@@ -367,7 +367,7 @@ TEST(Consolidation, AFactThatWasEditedMeanwhileIsConsolidatedAsItIsNow) {
   QueuedModels models(by_topic);
   models.hold();
   const ManualClock clock;
-  Run run(bank, models, clock);
+  LiveRun run(bank, models, clock);
   ASSERT_TRUE(run.next_call());
   const Result<Memory> edited = bank.store().edit_memory(
       fact,
@@ -395,7 +395,7 @@ TEST(Consolidation, CancellingEndsItWithinOneCallAndKeepsWhatIsDone) {
   const ManualClock clock;
   BankConfig config;
   config.consolidation_llm_parallelism = 2;
-  Run run(bank, models, clock, config);
+  LiveRun run(bank, models, clock, config);
   ASSERT_TRUE(run.next_call(2));
   models.answer_one();
   ASSERT_TRUE(run.next_call(2));
@@ -415,7 +415,7 @@ TEST(Consolidation, AnOperationThatIsGoneEndsTheRun) {
   const ManualClock clock;
   BankConfig config;
   config.consolidation_llm_parallelism = 1;
-  Run run(
+  LiveRun run(
       bank, models, clock, config,
       {.on_progress = [](const ConsolidationProgress& progress) { return progress.processed < 2; },
        .on_line = {}});
@@ -537,7 +537,7 @@ TEST(Consolidation, AnyInterleavingEndsAsTheSerialRunDoes) {
     many.hold();
     const ManualClock clock;
     config.consolidation_llm_parallelism = static_cast<int32_t>(random.between(2, 6));
-    Run run(parallel, many, clock, config);
+    LiveRun run(parallel, many, clock, config);
     while (run.next_call())
       many.answer_one(random.below(many.waiting().size()));
     ASSERT_EQ(run.finish().end, ConsolidationEnd::kCompleted);
