@@ -259,6 +259,21 @@ TEST_F(SqliteConsolidationTest, RepeatedFactsAreFoundByTheirText) {
   EXPECT_THAT(*store().repeated(Scope({"y"}), texts), IsEmpty());
 }
 
+TEST_F(SqliteConsolidationTest, SourcesOfAnEarlierTextAreNotRepeated) {
+  const MemoryId first = retained_one(fact("tea", {"x"}));
+  const MemoryId observation = observed("likes tea", scope_, {first});
+  const MemoryId second = retained_one(fact("coffee now", {"x"}));
+  BatchEffects effects;
+  effects.scope = scope_;
+  effects.updates = {{.id = observation, .text = "likes coffee", .new_sources = {second}}};
+  effects.facts = {{.id = second, .word = "updated"}};
+  ASSERT_TRUE(store().apply(effects, ++now_));
+  const std::vector<std::string> texts = {"tea", "coffee now"};
+  const std::vector<BankStore::Repeated> repeated = *store().repeated(scope_, texts);
+  ASSERT_THAT(repeated, SizeIs(1));
+  EXPECT_EQ(repeated[0].fact, second);
+}
+
 TEST_F(SqliteConsolidationTest, FailedFactsAreMarkedAndRecovered) {
   const std::vector<MemoryId> ids =
       retained({fact("a", {"x"}), fact("b", {"x"}), fact("c", {"x"})});

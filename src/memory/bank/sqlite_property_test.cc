@@ -43,9 +43,9 @@ class RandomChanges {
         {40, &RandomChanges::consolidate},
         {10, &RandomChanges::apply_stale},
         {10, &RandomChanges::edit},
-        {6, &RandomChanges::mark_failed},
+        {8, &RandomChanges::mark_failed},
         {3, &RandomChanges::recover},
-        {3, &RandomChanges::clear_observations_of},
+        {5, &RandomChanges::clear_observations_of},
         {4, &RandomChanges::delete_document},
         {1, &RandomChanges::clear},
         {8, &RandomChanges::embed},
@@ -243,8 +243,12 @@ class RandomChanges {
     return "edit of kind " + std::to_string(kind);
   }
 
+  // One with passes done and left if there is one: its failure concerns observations that are
+  // there.
   std::string mark_failed() {
-    NaiveBank::Fact* const fact = any_of(naive_.facts);
+    NaiveBank::Fact* fact = any_of(naive_.facts);
+    for (NaiveBank::Fact& one : naive_.facts)
+      if (random_.chance(0.5) && !one.passes.empty() && one.is_pending()) fact = &one;
     if (fact == nullptr) return "nothing to mark";
     EXPECT_TRUE(store().mark_failed(std::vector{fact->id}, "hopeless", now_));
     if (fact->is_valid && !fact->is_consolidated()) fact->has_failed = true;
@@ -261,7 +265,9 @@ class RandomChanges {
   }
 
   std::string clear_observations_of() {
-    NaiveBank::Fact* const fact = any_of(naive_.facts);
+    NaiveBank::Fact* fact = any_of(naive_.facts);
+    for (const NaiveBank::Observation& one : naive_.observations)
+      if (random_.chance(0.2)) fact = naive_.fact(one.sources.front());
     if (fact == nullptr) return "nothing to clear";
     EXPECT_TRUE(store().clear_observations_of(fact->id, now_));
     naive_.lose(fact->id);
