@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -28,6 +31,23 @@ constexpr store::Durability kUnsynced = store::Durability::kProcessCrash;
 constexpr store::DatabaseOptions kBankFileOptions = {
     .durability = kSynced, .check = store::OpenCheck::kEveryPageIfUnclean};
 
+// Whether the file is a database of another program, which opening would add tables to. A bank file
+// has its mark from the beginning (see create), also where changes are in its log alone.
+bool is_other_database(const std::string& path) {
+  constexpr std::string_view kSqliteMark = "SQLite format 3";
+  constexpr size_t kApplicationIdPlace = 68;
+  std::array<char, 100> header = {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(header.data(), header.size()) ||
+      std::string_view(header.data(), kSqliteMark.size()) != kSqliteMark)
+    return false;
+  uint32_t application_id = 0;
+  for (size_t i = 0; i < sizeof(application_id); ++i)
+    application_id =
+        application_id << 8U | static_cast<uint8_t>(header.at(kApplicationIdPlace + i));
+  return application_id != kBankApplicationId;
+}
+
 }  // namespace
 
 SqliteBankStore::SqliteBankStore(std::string path, std::unique_ptr<store::Database> database)
@@ -40,6 +60,12 @@ Result<std::unique_ptr<SqliteBankStore>> SqliteBankStore::open(const std::string
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     return Error{ErrorKind::kNotFound, fmt::format("there is no bank file {}", path)};
+  if (is_other_database(path)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} is a database of another program, not a memory bank; it was left "
+                             "as it is: give the file of a bank",
+                             path)};
+  }
   Result<std::unique_ptr<store::Database>> database =
       store::Database::open(path, bank_versions(), kBankFileOptions);
   if (!database) {

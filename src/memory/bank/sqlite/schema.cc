@@ -16,6 +16,7 @@ namespace {
 // scope can be done again alone. Tag sets never change and are never removed.
 constexpr auto kBankVersions = std::to_array<std::string_view>({
     R"(
+PRAGMA application_id = 0x57644D62;
 CREATE TABLE bank (
   one               INTEGER PRIMARY KEY CHECK (one = 1),
   id                TEXT NOT NULL,
