@@ -26,13 +26,17 @@ FoldedBatch fold(std::span<const Memory> facts, std::span<const BankStore::Repea
   for (const Memory& fact : facts)
     last_with[texts.emplace_back(normalised(fact.text))] = fact.id;
   FoldedBatch batch;
+  bool is_unchanged = true;
   for (size_t i = 0; i < facts.size(); ++i) {
     const Memory& fact = facts[i];
     const auto observation = observation_of.find(texts[i]);
     const MemoryId& last = last_with.at(texts[i]);
-    if (observation != observation_of.end()) {
+    if (is_unchanged && observation != observation_of.end()) {
       batch.repeated[observation->second].push_back(fact.id);
-    } else if (last == fact.id) {
+      continue;
+    }
+    is_unchanged = false;
+    if (last == fact.id) {
       batch.shown.push_back(fact);
     } else {
       batch.folded[last].push_back(fact.id);

@@ -19,7 +19,8 @@ struct FoldedBatch {
 };
 
 // `repeated`: facts of this scope that say the same and have an observation
-// (BankStore::repeated). Texts that differ only in white space are the same.
+// (BankStore::repeated). They join it unseen as long as no fact before them is shown: that one
+// might change what the observation says. Texts that differ only in white space are the same.
 FoldedBatch fold(std::span<const Memory> facts, std::span<const BankStore::Repeated> repeated,
                  std::span<const Memory> repeated_facts);
 

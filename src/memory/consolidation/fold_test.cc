@@ -40,19 +40,35 @@ TEST(Fold, CaseMatters) {
   EXPECT_THAT(shown_in(fold(facts, {}, {})), ElementsAre("1", "2"));
 }
 
-TEST(Fold, AFactThatAnObservationHasAlreadyJoinsItUnseen) {
-  const std::vector<Memory> facts = {fact("1", "Tom  is 9."), fact("2", "Mara sings."),
-                                     fact("3", "Tom is 9.")};
-  const std::vector<Memory> known = {fact("k", "Tom is 9."), fact("l", "Ann runs.")};
-  const std::vector<BankStore::Repeated> repeated = {{.fact = {"k"}, .observation = {"o"}},
-                                                     {.fact = {"k"}, .observation = {"p"}},
-                                                     {.fact = {"l"}, .observation = {"q"}},
-                                                     {.fact = {"gone"}, .observation = {"r"}}};
-  const FoldedBatch batch = fold(facts, repeated, known);
-  EXPECT_THAT(shown_in(batch), ElementsAre("2"));
+class FoldRepeated : public ::testing::Test {
+ protected:
+  FoldedBatch fold_all(const std::vector<Memory>& facts) const {
+    return fold(facts, repeated_, known_);
+  }
+
+  const std::vector<Memory> known_ = {fact("k", "Tom is 9."), fact("l", "Ann runs.")};
+  const std::vector<BankStore::Repeated> repeated_ = {{.fact = {"k"}, .observation = {"o"}},
+                                                      {.fact = {"k"}, .observation = {"p"}},
+                                                      {.fact = {"l"}, .observation = {"q"}},
+                                                      {.fact = {"gone"}, .observation = {"r"}}};
+};
+
+TEST_F(FoldRepeated, JoinsItsObservationUnseen) {
+  const FoldedBatch batch =
+      fold_all({fact("1", "Tom  is 9."), fact("2", "Tom is 9."), fact("3", "Mara sings.")});
+  EXPECT_THAT(shown_in(batch), ElementsAre("3"));
   EXPECT_THAT(batch.folded, IsEmpty());
   EXPECT_THAT(batch.repeated,
-              ElementsAre(Pair(MemoryId{"o"}, ElementsAre(MemoryId{"1"}, MemoryId{"3"}))));
+              ElementsAre(Pair(MemoryId{"o"}, ElementsAre(MemoryId{"1"}, MemoryId{"2"}))));
+}
+
+TEST_F(FoldRepeated, IsShownBehindAFactThatMightChangeItsObservation) {
+  const FoldedBatch batch =
+      fold_all({fact("1", "Ann runs."), fact("2", "Tom is 10."), fact("3", "Tom is 9."),
+                fact("4", "Ann runs."), fact("5", "Tom is 9.")});
+  EXPECT_THAT(shown_in(batch), ElementsAre("2", "4", "5"));
+  EXPECT_THAT(batch.folded, ElementsAre(Pair(MemoryId{"5"}, ElementsAre(MemoryId{"3"}))));
+  EXPECT_THAT(batch.repeated, ElementsAre(Pair(MemoryId{"q"}, ElementsAre(MemoryId{"1"}))));
 }
 
 Memory observation(const std::string& id, std::vector<float> embedding) {
