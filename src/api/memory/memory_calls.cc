@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "api/memory/memory_requests.h"
-#include "api/pages/models_page.h"
+#include "api/memory/object_reader.h"
 #include "api/wire/refusals.h"
+#include "base/text_encoding.h"
+#include "base/utf8.h"
 
 namespace windrow::api {
 
@@ -193,8 +195,12 @@ void MemoryCalls::take(const MemoryRoute& route, const http::ServerRequest& requ
   if (route.endpoint == nullptr) return answer_in_its_shape(*admitted, not_there(route.instead));
 
   auto accepted = std::make_shared<MemoryRequest>(*std::move(admitted), *service_, request.query);
-  for (const std::string_view part : request.parts)
-    accepted->parts.push_back(decode_part(part));
+  for (const std::string_view part : request.parts) {
+    std::string decoded = percent_decoded(part);
+    if (!code_points(decoded))
+      return answer_in_its_shape(*accepted, unprocessable("path", "the path must be UTF-8"));
+    accepted->parts.push_back(std::move(decoded));
+  }
   if (route.path.starts_with(kBankPath)) {
     auto bank = read_bank_id(accepted->parts.front());
     if (const auto* failure = failure_of_reply(bank))

@@ -321,7 +321,7 @@ TEST_F(MemoryCallsTest, OperationsAreListedCancelledRetriedAndDeleted) {
   EXPECT_EQ(ask("DELETE", path).status, 409) << "it has ended";
   EXPECT_EQ(ask("POST", path + "/retry").status, 409);
   EXPECT_EQ(good("DELETE", path + "/delete").at("message"),
-            fmt::format("Operation {} deleted", kId));
+            json::value(fmt::format("Operation {} deleted", kId)));
   EXPECT_EQ(good("GET", path).at("status"), "not_found");
   const Reply missing = ask("DELETE", path);
   EXPECT_EQ(missing.status, 404);
