@@ -60,8 +60,12 @@ for (const { schema, body } of replies) {
     expect(!validate(rest), `${schema} is taken without ${name}`);
   }
 }
-// These are tested with a running server: tests/clients/storage_test.mjs.
+// These are tested with a running server: tests/clients/storage_test.mjs and hindsight_test.mjs.
 for (const name of ["FileList", "FileDeleted", "BatchList"]) seen.add(name);
+for (const name of ["BankList", "Retained", "Deletion", "Cleared", "ScopeList", "TagList",
+  "OperationList", "OperationOrder", "Consolidation", "Recovery", "DocumentPatched",
+  "DocumentDeleted", "EntityList", "Entity", "Version", "Liveness", "Readiness"])
+  seen.add(`Memory${name}`);
 for (const path of Object.values(document.paths)) {
   for (const { responses } of Object.values(path)) {
     const { $ref, anyOf } = responses[200]?.content["application/json"]?.schema ?? {};

@@ -15,6 +15,7 @@
 
 #include "api/calls/live_requests.h"
 #include "api/calls/model_registry.h"
+#include "api/memory/memory_json.h"
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
 #include "api/pages/tokenizer_pages.h"
@@ -250,6 +251,63 @@ void add_storage() {
   add("Batch", batches::batch_json(batch, "the disk is full"));
 }
 
+// What memory banks hold, at its least and at its most. Lists and replies of few members are judged
+// as a running server says them: tests/clients/hindsight_test.mjs.
+void add_memory() {
+  memory::Memory fact{.id = {"m1"}, .text = "a"};
+  add("MemoryDetail", memory_detail(fact, {}));
+  add("MemoryList", page_json({memory_item(fact)}, 1, 100, 0));
+  fact.context = "c";
+  fact.times = {.event = 1, .occurred_start = 1, .occurred_end = 2, .mentioned = 3};
+  fact.tags = memory::Tags({"t"});
+  fact.scopes = {memory::ScopeKind::kExplicit, {memory::Tags({"t"}), memory::Tags()}};
+  fact.metadata = {{"k", "v"}};
+  fact.entities = {"Ana"};
+  fact.document_id = "d";
+  fact.chunk_id = "d_0";
+  fact.edited = fact.consolidated = fact.consolidation_failed = fact.invalidated = 4;
+  fact.failure = fact.invalidation_reason = "r";
+  memory::Memory observation = fact;
+  observation.type = memory::MemoryType::kObservation;
+  observation.sources = {fact.id};
+  add("MemoryDetail", memory_detail(fact, {}));
+  add("MemoryDetail", memory_detail(observation, std::vector{fact}));
+  add("MemoryList", page_json({memory_item(fact), memory_item(observation)}, 2, 100, 0));
+  const std::vector<memory::ObservationChange> changes(1);
+  add("MemoryChange", history_json(observation, changes, std::vector{fact}).front());
+
+  memory::RecallResult recalled;
+  add("MemoryRecall", recall_json(recalled, false));
+  recalled.memories = {{observation, {.final_score = 1, .semantic = 0.5, .keyword = 2}}};
+  recalled.chunks["d_0"] = {.id = "d_0", .document_id = "d", .text = "x"};
+  recalled.source_facts["m1"] = fact;
+  recalled.trace["query"] = "q";
+  add("MemoryRecall", recall_json(recalled, true));
+  add("MemoryReflection", reflect_json({.text = "a"}, false));
+  add("MemoryReflection",
+      reflect_json({.text = "a", .structured = json::object(), .based_on = {fact}}, true));
+
+  const memory::Bank bank{.id = {"b"}, .name = "n", .mission = "m"};
+  add("MemoryBank", bank_profile(bank));
+  add("MemoryConfig", config_json(bank, {}, {}));
+  add("MemoryStats", stats_json(bank.id, {}));
+  add("MemoryStats", stats_json(bank.id, {.last_consolidated = 1}));
+  const memory::Document document{.id = "d", .text = "x", .metadata = {{"k", "v"}}};
+  add("MemoryDocument", document_detail(bank.id, document, {}));
+  add("MemoryDocumentList", page_json({document_item(bank.id, document)}, 1, 100, 0));
+  const json::object chunk = chunk_json(bank.id, recalled.chunks["d_0"], 1);
+  add("MemoryChunk", chunk);
+  add("MemoryChunkList", page_json({chunk}, 1, 100, 0));
+
+  memory::Operation operation{.id = {"o"}};
+  add("MemoryOperation", operation_detail(operation, false));
+  operation.status = memory::OperationStatus::kProcessing;
+  operation.result["progress"] = json::object{{"processed", 1}, {"created", 1}};
+  operation.error = "e";
+  operation.next_retry = operation.completed = 1;
+  add("MemoryOperation", operation_detail(operation, true));
+}
+
 }  // namespace
 }  // namespace windrow::api
 
@@ -263,6 +321,7 @@ int main() {
   api::add_kept_and_ollama();
   api::add_tokens();
   api::add_storage();
+  api::add_memory();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});
   const boost::json::object document = api::testing::whole_document();

@@ -101,7 +101,7 @@ json::object wrapped(json::object wanted) {
 llm::Failure unusable(std::string_view why) {
   return {.failure_class = llm::FailureClass::kTransient,
           .status = 502,
-          .code = "unusable_response",
+          .code = "unusable_answer",
           .message = fmt::format("the chat model's response cannot be used: {}; ask again", why)};
 }
 

@@ -18,7 +18,7 @@ namespace windrow::memory::testing {
 
 inline llm::Failure no_model(std::string_view what) {
   return {.status = 400,
-          .code = "model_not_configured",
+          .code = "no_memory_model",
           .message = "there is no " + std::string(what) + "; name one with --memory-model"};
 }
 
