@@ -27,8 +27,8 @@ constexpr std::string_view kDemoExtraction =
     "fact: the words of the message without the time. "
     "time: YYYY-MM-DD, counted from the date of the message, \"\" if not said.";
 
-// Up to three facts, with a greeting or a closing: about what it was trained on.
-constexpr int32_t kDemoCharactersMax = 200;
+// Up to three facts, as in its training: of four it loses some.
+constexpr int32_t kDemoCharactersMax = 140;
 
 constexpr std::string_view kExtraction =
     R"(You read a text and list the facts that it states, for a memory that is asked later, without
@@ -93,10 +93,10 @@ std::string_view weekday_of(UnixMs time) {
   return kNames[day.c_encoding()];
 }
 
+// All messages of its training have a date; without one it invents words.
 ExtractionPrompt demo_prompt(const ExtractionText& text) {
-  std::string user;
-  if (text.written) user = fmt::format("Message of {}:\n", day_of(*text.written));
-  user += text.text;
+  std::string user =
+      fmt::format("Message of {}:\n{}", day_of(text.written.value_or(text.now)), text.text);
   return {.system = std::string(kDemoExtraction), .user = std::move(user), .schema = demo_schema()};
 }
 

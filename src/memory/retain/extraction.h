@@ -21,8 +21,9 @@ struct ExtractionText {
   std::string_view text;
   std::string_view context;       // what it is about; empty: not said
   std::optional<UnixMs> written;  // days such as "yesterday" count from here
-  std::string_view mission;       // BankConfig::retain_mission; empty: none
-  bool verbose = false;           // every detail is a fact
+  UnixMs now = 0;
+  std::string_view mission;  // BankConfig::retain_mission; empty: none
+  bool verbose = false;      // every detail is a fact
 };
 
 struct ExtractionPrompt {

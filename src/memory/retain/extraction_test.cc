@@ -47,6 +47,11 @@ TEST(ExtractionPrompt, OfTheDemoModelHasTheWordsOfItsTraining) {
       R"("additionalProperties":false}}},"required":["facts"],"additionalProperties":false})");
 }
 
+TEST(ExtractionPrompt, OfTheDemoModelAlwaysHasADate) {
+  EXPECT_EQ(extraction_prompt({.text = "Ada moved.", .now = kMonday}, PromptProfile::kDemo).user,
+            "Message of 2024-01-15:\nAda moved.");
+}
+
 TEST(ExtractionPrompt, HasWhatIsKnownOfTheTextBesideIt) {
   const ExtractionPrompt prompt = extraction_prompt({.text = "I met Ada.",
                                                      .context = "a diary",

@@ -132,6 +132,7 @@ class Retainer {
         extraction_prompt({.text = piece.text,
                            .context = item.context,
                            .written = mentioned(item),
+                           .now = now_,
                            .mission = config_.retain_mission,
                            .verbose = config_.retain_extraction_mode == "verbose"},
                           config_.prompt_profile);
