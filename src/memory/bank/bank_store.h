@@ -50,7 +50,10 @@ struct Chunk {
 struct Retained {
   std::vector<NewFact> facts;
   std::vector<Document> documents;  // created, or all but `created` replaced
-  std::vector<Chunk> chunks;        // of these documents, new ones
+  // The text of each of `documents` when it was read; absent: there was none. If one has another
+  // text by now, nothing is stored.
+  std::vector<std::optional<std::string>> texts_before;
+  std::vector<Chunk> chunks;  // of these documents, new ones
   // Chunks of the documents that are gone: their facts go too, as delete_document does. They are
   // removed first, so a new chunk may have the id of one of them.
   std::vector<std::string> chunks_gone;
@@ -179,7 +182,7 @@ class BankStore {
   // --- facts. `now` is the time of the change. ---
 
   // The ids are those of `facts`, in order. kInvalid: an embedding has another length than the
-  // bank's; nothing is stored then.
+  // bank's; kConflict: a document has changed since it was read. Nothing is stored then.
   virtual Result<std::vector<MemoryId>> retain(const Retained& retained, UnixMs now) = 0;
 
   // With embeddings. `memories`: those that exist, in the order of `ids`.

@@ -99,6 +99,8 @@ class Planner {
     }
     std::ranges::move(delta.gone, std::back_inserter(plan_.chunks_gone));
     plan_.documents.push_back(std::move(document));
+    plan_.texts_before.push_back(stored.document ? std::optional(stored.document->text)
+                                                 : std::nullopt);
   }
 
   RetainPlan take() { return std::move(plan_); }

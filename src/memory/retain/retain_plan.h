@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Piece {
 struct RetainPlan {
   std::vector<Piece> pieces;
   std::vector<Document> documents;
+  std::vector<std::optional<std::string>> texts_before;  // of each document, as it was read
   std::vector<Chunk> chunks;
   std::vector<std::string> chunks_gone;
 };

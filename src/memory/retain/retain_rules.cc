@@ -57,6 +57,11 @@ std::optional<llm::Failure> fault_of(const std::vector<RetainItem>& items) {
   return std::nullopt;
 }
 
+std::optional<UnixMs> mentioned_at(const RetainItem& item, UnixMs now) {
+  if (item.timestamp_unset) return std::nullopt;
+  return item.timestamp.value_or(now);
+}
+
 std::variant<bool, llm::Failure> extracts(const BankConfig& config,
                                           const std::optional<llm::Failure>& chat_fault) {
   const std::string& mode = config.retain_extraction_mode;

@@ -332,12 +332,33 @@ TEST_F(RetainTest, AppendingExtractsOnlyWhatIsNew) {
   EXPECT_THAT(file_.store().chunks("notes").value(), SizeIs(2));
 }
 
+TEST_F(RetainTest, ADocumentThatAnotherRequestChangesMeanwhileIsPlannedAnew) {
+  models_.on_chat = fact_of_each_line;
+  kept({item("Ada moved.", "notes")});
+  bool is_first = true;
+  models_.on_chat = [&](const ChatCall& call) -> ChatOutcome {
+    if (std::exchange(is_first, false)) {
+      testing::ScriptedModels others;
+      RetainItem other = item("Cleo sang.", "notes");
+      other.update = DocumentUpdate::kAppend;
+      EXPECT_EQ(retain(file_.store(), others, config_, {other}, {}, clock_).index(), 0U);
+    }
+    return fact_of_each_line(call);
+  };
+  RetainItem more = item("Ben slept.", "notes");
+  more.update = DocumentUpdate::kAppend;
+  kept({more});
+  EXPECT_THAT(texts(), UnorderedElementsAre("Fact: Ada moved.", "Cleo sang.", "Fact: Ben slept."));
+  EXPECT_EQ(file_.store().document("notes")->text, "Ada moved.\n\nCleo sang.\n\nBen slept.");
+  EXPECT_THAT(models_.chats(), SizeIs(2));  // its text is not asked about again
+}
+
 TEST_F(RetainTest, TheDemoModelGetsTextsOfItsSize) {
   config_.prompt_profile = PromptProfile::kDemo;
   models_.on_chat = [](const ChatCall&) -> ChatOutcome {
     return ChatReply{.text = R"({"facts":[{"entity":"Ada","fact":"moved","time":"2023-11-13"}]})"};
   };
-  kept({item(std::string(150, 'a') + ". " + std::string(150, 'b') + ".")});
+  kept({item(std::string(100, 'a') + ". " + std::string(100, 'b') + ".")});
   ASSERT_THAT(models_.chats(), SizeIs(2));
   EXPECT_THAT(models_.chats()[0].user, HasSubstr("Message of 2023-11-14:\n"));
   EXPECT_EQ(only_memory().times.event, unix_ms_from_iso("2023-11-13"));

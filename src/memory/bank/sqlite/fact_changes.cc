@@ -45,6 +45,25 @@ Result<void> check_embeddings(BankChange& change, const Retained& retained) {
   return {};
 }
 
+// Whether the documents are as they were when the change was made up.
+Result<void> check_documents(BankChange& change, const Retained& retained) {
+  for (size_t i = 0; i < retained.texts_before.size(); ++i) {
+    const std::string& id = retained.documents.at(i).id;
+    std::optional<std::string> text;
+    const Result<void> asked =
+        change.queries().ask("SELECT text FROM documents WHERE id = ?", {id},
+                             [&text](const store::DatabaseRow& row) { text = row.text(0); });
+    if (!asked) return asked.error();
+    if (text != retained.texts_before[i]) {
+      return Error{ErrorKind::kConflict,
+                   fmt::format("the document \"{}\" was changed by another request meanwhile; send "
+                               "the request again",
+                               id)};
+    }
+  }
+  return {};
+}
+
 Result<void> write_document(BankChange& change, const Document& document) {
   const Result<int64_t> tag_set = tag_set_added(change, document.tags);
   if (!tag_set) return tag_set.error();
@@ -159,6 +178,7 @@ Result<std::vector<MemoryId>> retain_facts(BankChange& change, const Retained& r
     }
   }
   Result<void> done = check_embeddings(change, retained);
+  if (done) done = check_documents(change, retained);
   if (done) done = remove_chunks(change, retained.chunks_gone);
   for (size_t i = 0; done && i < retained.documents.size(); ++i)
     done = write_document(change, retained.documents[i]);
