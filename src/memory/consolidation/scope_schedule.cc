@@ -79,6 +79,23 @@ void ScopeSchedule::again(ScopeBatch batch, TimePoint due) {
   set_state(index, ScopeState::kNotDue);
 }
 
+void ScopeSchedule::hold_back(const ScopeBatch& batch) {
+  const ScopeIndex index = land(batch);
+  ENSURE(batch.number == numbered_, "batch {} was not handed out last", batch.number);
+  --numbered_;
+  ScopeRecord& scope = scopes_[index];
+  --scope.handed_out;
+  scope.put_back.push_back(std::move(scope.flying));
+  set_state(index, ScopeState::kHeldBack);
+}
+
+void ScopeSchedule::release(const Scope& scope) {
+  const auto found = scope_indices_.find(scope);
+  ENSURE(found != scope_indices_.end() && scopes_[found->second].state == ScopeState::kHeldBack,
+         "a scope is released that was not held back");
+  set_state(found->second, ScopeState::kReady);
+}
+
 ScopeSchedule::ScopeIndex ScopeSchedule::scope_of(const Scope& scope) {
   const auto [found, is_new] =
       scope_indices_.try_emplace(scope, static_cast<ScopeIndex>(scopes_.size()));

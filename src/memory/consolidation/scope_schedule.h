@@ -64,6 +64,11 @@ class ScopeSchedule {
   // It comes next in its scope, not before `due`.
   void again(ScopeBatch batch, TimePoint due);
 
+  // Takes the batch that was handed out last back, as if it had not been: it has no slot and no
+  // number. Its scope is not chosen until it is released.
+  void hold_back(const ScopeBatch& batch);
+  void release(const Scope& scope);
+
   int32_t in_flight() const { return in_flight_; }
   int64_t passes_left() const { return passes_left_; }  // those of batches in flight included
   bool is_done() const { return passes_left_ == 0; }    // nothing is left, nothing is in flight
@@ -88,7 +93,7 @@ class ScopeSchedule {
     int32_t attempts = 0;
   };
 
-  enum class ScopeState : uint8_t { kIdle, kReady, kInFlight, kNotDue };
+  enum class ScopeState : uint8_t { kIdle, kReady, kInFlight, kNotDue, kHeldBack };
 
   struct ScopeRecord {
     const Scope* scope = nullptr;

@@ -41,7 +41,7 @@ class NaiveSchedule {
     for (ScopeState& scope : scopes_) {
       all_left += left(scope);
       const bool has_work = !scope.put_back.empty() || !scope.waiting.empty();
-      if (has_work && !scope.flying && scope.due <= now) ready.push_back(&scope);
+      if (has_work && !scope.flying && !scope.is_held && scope.due <= now) ready.push_back(&scope);
     }
     if (ready.empty()) return std::nullopt;
     const auto longest = std::ranges::min_element(ready, {}, [&](const ScopeState* scope) {
@@ -71,6 +71,17 @@ class NaiveSchedule {
     scope.flying.reset();
     scope.due = due;
   }
+
+  void hold_back(const ScopeBatch& batch) {
+    ScopeState& scope = scope_named(batch.scope);
+    scope.put_back.push_front(*scope.flying);
+    scope.flying.reset();
+    --scope.handed_out;
+    --numbered_;
+    scope.is_held = true;
+  }
+
+  void release(const Scope& scope) { scope_named(scope).is_held = false; }
 
   int32_t in_flight() const {
     return static_cast<int32_t>(
@@ -105,6 +116,7 @@ class NaiveSchedule {
     std::optional<Formed> flying;
     int64_t handed_out = 0;
     TimePoint due = {};
+    bool is_held = false;
   };
 
   ScopeState& scope_named(const Scope& scope) {
@@ -204,6 +216,7 @@ class RandomRun {
     while (!schedule_.is_done() && !::testing::Test::HasFailure()) {
       now_ += std::chrono::milliseconds(50);
       hand_out();
+      release_one();
       if (!flying_.empty()) end_one(0);
     }
     EXPECT_EQ(naive_.passes_left(), 0);
@@ -213,9 +226,12 @@ class RandomRun {
  private:
   void step() {
     now_ += std::chrono::milliseconds(random_.below(20));
-    switch (random_.below(4)) {
+    switch (random_.below(5)) {
       case 0:
         add();
+        break;
+      case 2:
+        release_one();
         break;
       case 1:
         if (!flying_.empty()) end_one(0.4);
@@ -256,7 +272,21 @@ class RandomRun {
       EXPECT_NE(other.scope, batch->scope) << "one batch in flight per scope";
     for (const MemoryId& fact : batch->facts)
       EXPECT_EQ(groups_[fact], groups_[batch->facts.front()]) << "a batch is homogeneous";
+    if (random_.chance(0.1)) {
+      schedule_.hold_back(*batch);
+      naive_.hold_back(*batch);
+      held_.push_back(batch->scope);
+      return;
+    }
     flying_.push_back(*batch);
+  }
+
+  void release_one() {
+    if (held_.empty()) return;
+    std::swap(held_[random_.below(held_.size())], held_.back());
+    schedule_.release(held_.back());
+    naive_.release(held_.back());
+    held_.pop_back();
   }
 
   void end_one(double failing) {
@@ -293,6 +323,7 @@ class RandomRun {
   TimePoint now_ = {};
   int64_t number_ = 0;
   std::vector<ScopeBatch> flying_;
+  std::vector<Scope> held_;
   std::map<MemoryId, Group> groups_;
   std::map<MemoryId, int64_t> ages_;
   std::set<std::pair<Scope, int64_t>> added_;

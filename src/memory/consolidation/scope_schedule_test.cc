@@ -184,6 +184,29 @@ TEST(ScopeSchedule, ABatchThatIsPutBackComesNextWhenItIsDue) {
   EXPECT_EQ(schedule.next(at_ms(300))->attempts, 2);
 }
 
+TEST(ScopeSchedule, AScopeThatIsHeldBackHoldsNoSlotUntilItIsReleased) {
+  ScopeSchedule schedule(2, 1);
+  for (const auto* id : {"1", "2", "3"})
+    schedule.add(fact_of(id, {"a"}));
+  schedule.add(fact_of("4", {"b"}));
+  schedule.hold_back(*schedule.next(kNow));
+  EXPECT_EQ(schedule.in_flight(), 0);
+  EXPECT_EQ(schedule.passes_left(), 4);
+  schedule.add(fact_of("5", {"a"}));
+  const auto other = schedule.next(kNow);
+  EXPECT_THAT(ids_of(other), ElementsAre("4"));
+  EXPECT_EQ(other->number, 1);
+  schedule.done(*other);
+  EXPECT_FALSE(schedule.next(kNow));
+  schedule.release(Tags({"a"}));
+  const auto batch = schedule.next(kNow);
+  EXPECT_THAT(ids_of(batch), ElementsAre("1", "2"));
+  EXPECT_EQ(batch->number, 2);
+  EXPECT_EQ(batch->attempts, 0);
+  schedule.done(*batch);
+  EXPECT_THAT(ids_of(schedule.next(kNow)), ElementsAre("3", "5"));
+}
+
 TEST(ScopeSchedule, TheScopeWithTheFewestBatchesGoesFirstThenTheOneWithTheOldestFact) {
   ScopeSchedule schedule(1, 2);
   // No scope is so long that it decides when the run ends: 3 of 12 batches each, on 2 slots.
