@@ -58,6 +58,15 @@ struct Retained {
   // removed first, so a new chunk may have the id of one of them.
   std::vector<std::string> chunks_gone;
   bool consolidate = false;  // adds a consolidation, unless one is pending
+
+  // The operation of which this is the work, if any: it is completed in the same transaction, so
+  // that a process that ends right after it does not retain the same a second time.
+  struct Work {
+    OperationId operation;
+    std::string worker;
+    boost::json::object result;
+  };
+  std::optional<Work> work;
 };
 
 // --- lists ---
@@ -182,7 +191,8 @@ class BankStore {
   // --- facts. `now` is the time of the change. ---
 
   // The ids are those of `facts`, in order. kInvalid: an embedding has another length than the
-  // bank's; kConflict: a document has changed since it was read. Nothing is stored then.
+  // bank's; kConflict: a document has changed since it was read, or the operation is
+  // not the worker's any more. Nothing is stored then.
   virtual Result<std::vector<MemoryId>> retain(const Retained& retained, UnixMs now) = 0;
 
   // With embeddings. `memories`: those that exist, in the order of `ids`.

@@ -158,6 +158,33 @@ TEST_F(SqliteOperationsTest, OneThatIsPutBackWaitsForItsRetry) {
   EXPECT_EQ(store().finish(taken, "w", 301).error().kind, ErrorKind::kInvalid);
 }
 
+// A retain in the background and its operation end together, or neither does.
+TEST_F(SqliteOperationsTest, ARetainCompletesItsOperation) {
+  add("a", kRetain, 10);
+  EXPECT_EQ(claimed(kRetain, "w", 20), "a");
+  Retained retained{.facts = {testing::fact("tea", {})}};
+  retained.work = {
+      .operation = OperationId{"a"}, .worker = "other", .result = {{"items_count", 1}}};
+  const Result<std::vector<MemoryId>> taken_over = store().retain(retained, 30);
+  ASSERT_FALSE(taken_over);
+  EXPECT_EQ(taken_over.error().kind, ErrorKind::kConflict);
+  EXPECT_EQ(store().stats()->facts_world, 0);
+  retained.work->worker = "w";
+  ASSERT_TRUE(store().retain(retained, 40));
+  EXPECT_EQ(status("a"), OperationStatus::kCompleted);
+  EXPECT_EQ(operation("a").completed, 40);
+  EXPECT_EQ(operation("a").result, (boost::json::object{{"items_count", 1}}));
+  EXPECT_FALSE(store().retain(retained, 50)) << "it is done";
+  EXPECT_EQ(store().stats()->facts_world, 1);
+
+  add("b", kRetain, 60);
+  EXPECT_EQ(claimed(kRetain, "w", 60), "b");
+  ASSERT_TRUE(store().cancel_operation(OperationId{"b"}, 61));
+  retained.work->operation = OperationId{"b"};
+  EXPECT_THAT(store().retain(retained, 62).error().message, HasSubstr("is cancelled"));
+  EXPECT_EQ(store().stats()->facts_world, 1);
+}
+
 TEST_F(SqliteOperationsTest, CancelRetryAndDeleteGoByTheStatus) {
   add("a", kRetain, 10);
   const OperationId id{"a"};

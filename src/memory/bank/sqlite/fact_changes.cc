@@ -196,6 +196,10 @@ Result<std::vector<MemoryId>> retain_facts(BankChange& change, const Retained& r
         add_consolidation(change, OperationId{new_uuid()});
     if (!submitted) done = submitted.error();
   }
+  if (done && retained.work) {
+    const Retained::Work& work = *retained.work;
+    done = complete_operation(change, work.operation, work.worker, work.result);
+  }
   if (!done) return done.error();
   return ids;
 }

@@ -231,6 +231,17 @@ Result<void> finish_operation(BankChange& change, const Operation& operation,
            std::string(worker)}));
 }
 
+Result<void> complete_operation(BankChange& change, const OperationId& id, std::string_view worker,
+                                const boost::json::object& result) {
+  return still_owned(
+      change, id, worker,
+      change.change("UPDATE operations SET status = 'completed', result = ?, error = '', "
+                    "next_retry = NULL, updated = ?, completed = ?, worker = '', "
+                    "lease_until = NULL WHERE id = ? AND worker = ? AND status = 'processing'",
+                    {boost::json::serialize(result), change.now(), change.now(), id.text,
+                     std::string(worker)}));
+}
+
 Result<void> cancel_operation_row(BankChange& change, const OperationId& id) {
   return changed_one(
       change, id,

@@ -27,6 +27,9 @@ Result<void> renew_operation(BankChange& change, const OperationId& id, std::str
                              const boost::json::object& progress, int64_t lease_ms);
 Result<void> finish_operation(BankChange& change, const Operation& operation,
                               std::string_view worker);
+// Ends an operation of the worker's as completed, with this result. kConflict as renew.
+Result<void> complete_operation(BankChange& change, const OperationId& id, std::string_view worker,
+                                const boost::json::object& result);
 Result<void> cancel_operation_row(BankChange& change, const OperationId& id);
 Result<void> retry_operation_row(BankChange& change, const OperationId& id);
 Result<void> delete_operation_row(BankChange& change, const OperationId& id);
