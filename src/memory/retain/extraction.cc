@@ -103,9 +103,9 @@ ExtractionPrompt demo_prompt(const ExtractionText& text) {
 // --- reading ---
 
 std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\r";
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+  constexpr std::string_view kJsonBlanks = " \t\n\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kJsonBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kJsonBlanks) + 1);
 }
 
 // The object in a response: models without structured outputs put words or ``` around it.
