@@ -46,12 +46,14 @@ NewFact fact_of(const Piece& piece, const RetainItem& item, const ExtractedFact&
 class Retainer {
  public:
   Retainer(BankStore& store, MemoryModels& models, const BankConfig& config,
-           const std::vector<RetainItem>& items, const ModelCaller& caller, UnixMs now)
+           const std::vector<RetainItem>& items, const ModelCaller& caller,
+           const std::optional<RetainWork>& work, UnixMs now)
       : store_(store),
         models_(models),
         config_(config),
         items_(items),
         caller_(caller),
+        work_(work),
         now_(now),
         extraction_(models, config, items, caller, now) {}
 
@@ -68,10 +70,11 @@ class Retainer {
       if (!failure) failure = add_facts(retained);
       if (!failure) failure = embed(retained.facts);
       if (failure) return *std::move(failure);
+      complete_work(retained);
       Result<std::vector<MemoryId>> ids = store_.retain(retained, now_);
       if (ids) return RetainReport{.memories = *std::move(ids), .usage = extraction_.usage()};
-      if (ids.error().kind != ErrorKind::kConflict || attempt == kAttemptsToStore)
-        return failure_of(ids.error(), "bank");
+      const bool may_pass = ids.error().kind == ErrorKind::kConflict && !retained.documents.empty();
+      if (!may_pass || attempt == kAttemptsToStore) return failure_of(ids.error(), "bank");
     }
   }
 
@@ -116,11 +119,20 @@ class Retainer {
     return embed_facts(facts, models_, config_.embed_model, caller_);
   }
 
+  void complete_work(Retained& retained) const {
+    if (!work_) return;
+    retained.work = {
+        .operation = work_->operation,
+        .worker = work_->worker,
+        .result = {{"items_count", items_.size()}, {"memories", retained.facts.size()}}};
+  }
+
   BankStore& store_;
   MemoryModels& models_;
   const BankConfig& config_;
   const std::vector<RetainItem>& items_;
   const ModelCaller& caller_;
+  const std::optional<RetainWork>& work_;
   const UnixMs now_;
 
   PieceExtraction extraction_;
@@ -133,10 +145,10 @@ class Retainer {
 
 RetainOutcome retain(BankStore& store, MemoryModels& models, const BankConfig& config,
                      const std::vector<RetainItem>& items, const ModelCaller& caller,
-                     const Clock& clock) {
+                     const Clock& clock, const std::optional<RetainWork>& work) {
   if (std::optional<llm::Failure> fault = fault_of(items)) return *std::move(fault);
-  if (items.empty()) return RetainReport();
-  return Retainer(store, models, config, items, caller, clock.unix_seconds() * 1000).run();
+  if (items.empty() && !work) return RetainReport();
+  return Retainer(store, models, config, items, caller, work, clock.unix_seconds() * 1000).run();
 }
 
 }  // namespace windrow::memory

@@ -37,6 +37,13 @@ struct RetainReport {
   llm::Usage usage;  // of the extraction
 };
 
+// A retain in the background: its operation, and who works at it. It is completed in the
+// transaction that stores the facts, so that they come in once, whatever happens to the process.
+struct RetainWork {
+  OperationId operation;
+  std::string worker;
+};
+
 using RetainOutcome = std::variant<RetainReport, llm::Failure>;
 
 // Blocks for models and the disk; not on an event loop. Nothing is stored if it fails.
@@ -54,6 +61,6 @@ using RetainOutcome = std::variant<RetainReport, llm::Failure>;
 // model.
 RetainOutcome retain(BankStore& store, MemoryModels& models, const BankConfig& config,
                      const std::vector<RetainItem>& items, const ModelCaller& caller,
-                     const Clock& clock);
+                     const Clock& clock, const std::optional<RetainWork>& work = {});
 
 }  // namespace windrow::memory

@@ -353,6 +353,28 @@ TEST_F(RetainTest, ADocumentThatAnotherRequestChangesMeanwhileIsPlannedAnew) {
   EXPECT_THAT(models_.chats(), SizeIs(2));  // its text is not asked about again
 }
 
+TEST_F(RetainTest, AnOperationIsCompletedWithTheFactsAndNeverDoneTwice) {
+  const OperationId id{"00000000-0000-4000-8000-000000000001"};
+  BankStore& store = file_.store();
+  ASSERT_TRUE(store.add_operation({.id = id, .type = OperationType::kRetain}));
+  const Operation claimed =
+      store.claim(OperationType::kRetain, "one", kStart, 1000).value().value();
+  const std::vector<RetainItem> items = {item("Ada moved.")};
+  const auto done_by = [&](const std::string& worker) {
+    return retain(store, models_, config_, items, {}, clock_,
+                  RetainWork{.operation = claimed.id, .worker = worker});
+  };
+  EXPECT_EQ(std::get<llm::Failure>(done_by("another")).status, 409);
+  EXPECT_THAT(memories(), IsEmpty());
+  EXPECT_EQ(store.operation(id)->status, OperationStatus::kProcessing);
+
+  EXPECT_TRUE(std::holds_alternative<RetainReport>(done_by("one")));
+  EXPECT_EQ(store.operation(id)->status, OperationStatus::kCompleted);
+  EXPECT_EQ(store.operation(id)->result.at("memories"), 1);
+  EXPECT_EQ(std::get<llm::Failure>(done_by("one")).status, 409);
+  EXPECT_THAT(texts(), ElementsAre("Ada moved."));
+}
+
 TEST_F(RetainTest, TheDemoModelGetsTextsOfItsSize) {
   config_.prompt_profile = PromptProfile::kDemo;
   models_.on_chat = [](const ChatCall&) -> ChatOutcome {

@@ -314,6 +314,9 @@ Reply<RetainReceipt> MemoryService::retain(const Viewer& viewer, const BankId& i
   if (const auto* failure = failure_in(open)) return *failure;
   const auto& bank = std::get<OpenBank>(open);
   if (in_background) {
+    // What is said now is said now, whenever it is done.
+    for (RetainItem& item : items)
+      if (!item.timestamp && !item.timestamp_unset) item.timestamp = now_ms();
     Operation work{.id = operation.value_or(OperationId{new_uuid()}),
                    .type = OperationType::kRetain,
                    .payload = payload_of(items)};

@@ -203,6 +203,8 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
     if (operation.status == OperationStatus::kCompleted) ++readings_.operations_completed;
     if (operation.status == OperationStatus::kFailed) ++readings_.operations_failed;
   }
+  // retain() has completed it with the facts.
+  if (type == OperationType::kRetain && operation.status == OperationStatus::kCompleted) return true;
   const Result<void> finished = store->finish(operation, options_.worker, now_ms());
   // A conflict: it was cancelled or taken over meanwhile, and that counts.
   const bool goes_on = finished || finished.error().kind == ErrorKind::kConflict;
@@ -305,7 +307,8 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
   const Result<BankConfig> config = with_overrides(options_.defaults, settings->overrides);
   if (!config) return fail(config.error().message);
   RetainOutcome outcome =
-      retain(store, models_, *config, *items, caller_of(*settings, llm::Priority::kNormal), clock_);
+      retain(store, models_, *config, *items, caller_of(*settings, llm::Priority::kNormal), clock_,
+             RetainWork{.operation = operation.id, .worker = options_.worker});
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
     const bool again = failure->failure_class == llm::FailureClass::kTransient ||
                        failure->failure_class == llm::FailureClass::kCancelled ||
@@ -315,9 +318,7 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
     if (failure->retry_after_ms) wait = std::chrono::milliseconds(*failure->retry_after_ms);
     return put_back(operation, wait, failure->message);
   }
-  const auto& report = std::get<RetainReport>(outcome);
   operation.status = OperationStatus::kCompleted;
-  operation.result = {{"items_count", items->size()}, {"memories", report.memories.size()}};
   const std::scoped_lock lock(mutex_);
   queue({bank, OperationType::kConsolidation});  // which this may have added
 }
