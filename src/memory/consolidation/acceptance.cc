@@ -225,10 +225,10 @@ class Judge {
         accepted_.joined.insert({.observation = observation.id, .fact = fact});
         target.sources.push_back(fact);
       }
-      accepted_.updates.push_back(
-          {.id = observation.id,
-           .text = target.text.empty() ? observation.text : std::move(target.text),
-           .new_sources = std::move(target.sources)});
+      if (target.text.empty()) target.text = observation.text;
+      accepted_.updates.push_back({.id = observation.id,
+                                   .text = std::move(target.text),
+                                   .new_sources = std::move(target.sources)});
     }
   }
 

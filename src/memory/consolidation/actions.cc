@@ -21,7 +21,7 @@ namespace json = boost::json;
 constexpr std::string_view kWhatToDo =
     "; the answer has to be one JSON object with the lists creates, updates and deletes";
 
-Error unusable(std::string what) {
+Error unusable_response(std::string what) {
   return {.kind = ErrorKind::kInvalid, .message = std::move(what.append(kWhatToDo))};
 }
 
@@ -33,13 +33,13 @@ class ActionReader {
   Result<void> read(const json::object& response) {
     constexpr std::array<std::string_view, 3> kLists = {"creates", "updates", "deletes"};
     if (std::ranges::none_of(kLists, [&](auto name) { return response.contains(name); })) {
-      return unusable("the response has none of the lists of actions");
+      return unusable_response("the response has none of the lists of actions");
     }
     for (const std::string_view name : kLists) {
       const json::value* const list = response.if_contains(name);
       if (list == nullptr || list->is_null()) continue;
       if (!list->is_array()) {
-        return unusable(fmt::format("{} of the response is {}", name, kind_name(*list)));
+        return unusable_response(fmt::format("{} of the response is {}", name, kind_name(*list)));
       }
       for (size_t i = 0; i < list->get_array().size(); ++i)
         read_item(name, fmt::format("{}[{}]", name, i), list->get_array()[i]);
@@ -127,10 +127,10 @@ std::string_view json_object_in(std::string_view response) {
 
 Result<ModelActions> parse_actions(std::string_view response) {
   const std::string_view text = json_object_in(response);
-  if (text.empty()) return unusable("the response holds no JSON object");
+  if (text.empty()) return unusable_response("the response holds no JSON object");
   const auto parsed = parse_json(text);
   if (const auto* const fault = std::get_if<JsonFault>(&parsed)) {
-    return unusable(
+    return unusable_response(
         fmt::format("the response is no JSON: {} at byte {} of it", fault->reason, fault->byte));
   }
   ActionReader reader;

@@ -17,14 +17,14 @@
 #include "memory/consolidation/consolidation.h"
 #include "memory/testing/hashed_words.h"
 #include "memory/testing/held_models.h"
-#include "memory/testing/naive_bank.h"
 #include "memory/testing/scripted_models.h"
+#include "memory/testing/serial_bank.h"
 #include "memory/testing/topic_consolidator.h"
 
 namespace windrow::memory {
 namespace {
 
-using testing::NaiveBank;
+using testing::SerialBank;
 
 constexpr size_t kDimension = 64;
 
@@ -35,7 +35,7 @@ class RandomBank {
       : random_(seed),
         batch_facts_max_(static_cast<int32_t>(random_.between(1, 4))),
         in_flight_max_(static_cast<int32_t>(random_.between(1, 4))),
-        naive_(static_cast<size_t>(batch_facts_max_)) {
+        serial_(static_cast<size_t>(batch_facts_max_)) {
     models_.on_chat = [this](const ChatCall& call) { return answer(call); };
     if (random_.chance(0.8)) models_.on_embed = testing::embed_by_hashed_words(kDimension);
   }
@@ -71,7 +71,7 @@ class RandomBank {
     ASSERT_TRUE(ids) << ids.error().message;
     for (size_t i = 0; i < ids->size(); ++i) {
       const NewFact& fact = retained.facts[i];
-      naive_.add((*ids)[i], fact.tags, fact.scopes, fact.text);
+      serial_.add((*ids)[i], fact.tags, fact.scopes, fact.text);
     }
   }
 
@@ -113,13 +113,13 @@ class RandomBank {
   }
 
   void expect_same() {
-    for (const auto& [scope, expected] : naive_.consolidate()) {
+    for (const auto& [scope, expected] : serial_.consolidate()) {
       const Result<std::vector<Memory>> stored = bank_.store().observations_of(scope);
       ASSERT_TRUE(stored) << stored.error().message;
-      NaiveBank::Observations observations;
+      SerialBank::Observations observations;
       for (const Memory& one : *stored) {
         const auto [added, is_new] =
-            observations.try_emplace(testing::topic_of(one.text), NaiveBank::Observation());
+            observations.try_emplace(testing::topic_of(one.text), SerialBank::Observation());
         EXPECT_TRUE(is_new) << "two observations of " << one.text;
         added->second = {.text = one.text, .sources = {one.sources.begin(), one.sources.end()}};
         EXPECT_EQ(one.proof_count, std::ssize(added->second.sources));
@@ -136,7 +136,7 @@ class RandomBank {
   Random random_of_model_{random_.next()};
   const int32_t batch_facts_max_;
   const int32_t in_flight_max_;
-  NaiveBank naive_;
+  SerialBank serial_;
   testing::BankFile bank_;
   windrow::testing::ManualClock clock_;
   std::map<std::tuple<Tags, std::vector<Scope>, std::string>, std::string> last_told_;

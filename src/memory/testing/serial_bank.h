@@ -1,4 +1,4 @@
-// NaiveBank: what a bank must know after consolidation, computed one fact after the other without
+// SerialBank: what a bank must know after consolidation, computed one fact after the other without
 // batches in flight, prompts or a database. For the ideal model of topic_consolidator.h. Pure.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace windrow::memory::testing {
 
-class NaiveBank {
+class SerialBank {
  public:
   struct Observation {
     std::string text;
@@ -25,7 +25,7 @@ class NaiveBank {
   };
   using Observations = std::map<std::string, Observation>;  // by topic
 
-  explicit NaiveBank(size_t batch_facts_max) : batch_facts_max_(batch_facts_max) {}
+  explicit SerialBank(size_t batch_facts_max) : batch_facts_max_(batch_facts_max) {}
 
   // In the order in which the facts come.
   void add(const MemoryId& id, const Tags& tags, const ObservationScopes& scopes,
