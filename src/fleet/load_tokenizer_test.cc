@@ -23,10 +23,12 @@ std::shared_ptr<const llm::Tokenizer> simulated(const std::string& path) {
 TEST(LoadTokenizer, ASimulatedModelHasOne) {
   const auto tokenizer = simulated("sim:");
   const std::string text = "<|im_start|>Zoë said yes";
-  const std::vector<int32_t> tokens = tokenizer->encode(text, /*control=*/true, /*begin=*/false);
+  const std::vector<int32_t> tokens =
+      tokenizer->encode(text, /*control=*/true, llm::SpecialTokens::kNone);
   EXPECT_LT(tokens.size(), text.size());
   EXPECT_EQ(text_of(*tokenizer, tokens), text);
-  EXPECT_LT(tokens.size(), tokenizer->encode(text, /*control=*/false, /*begin=*/false).size());
+  EXPECT_LT(tokens.size(),
+            tokenizer->encode(text, /*control=*/false, llm::SpecialTokens::kNone).size());
   EXPECT_GT(tokenizer->context_tokens_max(), 0);
 }
 

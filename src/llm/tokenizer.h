@@ -39,6 +39,14 @@ struct AppendedTokens {
   bool drops_last = false;  // the answer's last token, its end, does not belong before them
 };
 
+// Which tokens are added to those of a text.
+enum class SpecialTokens : uint8_t {
+  kNone,
+  kBegin,  // the one that the model wants at the beginning of a context, unless it is there
+  kAll,    // that one, and what the model's own tokenizer puts behind a text: SEP of an encoder,
+           // EOS of the models that ask for it
+};
+
 // Const and thread-safe. Nothing blocks; long texts take time.
 class Tokenizer {
  public:
@@ -49,9 +57,9 @@ class Tokenizer {
   // The longest context that the model was trained for.
   virtual int32_t context_tokens_max() const = 0;
 
-  // `control`: control tokens that the text names are those tokens, else they are text. `begin`:
-  // with the token that the model wants at the beginning of a context, unless it is there.
-  virtual std::vector<int32_t> encode(std::string_view text, bool control, bool begin) const = 0;
+  // `control`: control tokens that the text names are those tokens, else they are text.
+  virtual std::vector<int32_t> encode(std::string_view text, bool control,
+                                      SpecialTokens added) const = 0;
 
   // Appends the bytes of a token of the vocabulary; a control token has those of its name. A
   // character may span several tokens.

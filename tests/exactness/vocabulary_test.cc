@@ -1,9 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <llama.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/random.h"
+#include "engine/generate/model_tokenizer.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "exactness/plain_row.h"
+#include "llm/tokenizer.h"
 
 namespace windrow::exactness {
 namespace {
@@ -93,6 +102,54 @@ TEST_F(VocabularyTest, TheEndTokenEndsAnswers) {
   EXPECT_TRUE(vocabulary().ends_answer(end.front()));
   EXPECT_FALSE(vocabulary().ends_answer(vocabulary().tokenize("a", ControlTokens::kAsText)[0]));
 }
+
+class TextOfModel : public ::testing::TestWithParam<const char*> {
+ protected:
+  TextOfModel()
+      : library_(LlamaLibrary::start("").value()),
+        loaded_(LlamaModel::load_vocabulary(*library_, path()).value()),
+        tokenizer_(loaded_.vocabulary, Error{ErrorKind::kInvalid, "no template"}, 0, 0) {}
+
+  static std::string path() { return test_model(GetParam(), "f32"); }
+
+  std::vector<Token> with_all(std::string_view text) const {
+    return tokenizer_.encode(text, /*control=*/true, llm::SpecialTokens::kAll);
+  }
+
+  const std::unique_ptr<LlamaLibrary> library_;
+  const engine::LoadedVocabulary loaded_;
+  const engine::ModelTokenizer tokenizer_;
+};
+
+TEST_P(TextOfModel, HasTheSpecialTokensThatLibllamaAdds) {
+  const PlainModel plain(path());
+  for (const std::string text : {"", "the house", "the [SEP] house <|im_end|>"}) {
+    std::vector<llama_token> expected(text.size() + 8);
+    const int32_t count = llama_tokenize(
+        plain.vocabulary(), text.data(), static_cast<int32_t>(text.size()), expected.data(),
+        static_cast<int32_t>(expected.size()), /*add_special=*/true, /*parse_special=*/true);
+    ASSERT_GE(count, 0);
+    expected.resize(static_cast<size_t>(count));
+    EXPECT_EQ(with_all(text), expected) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TextOfModel,
+                         ::testing::Values("llama", "qwen3", "qwen3_last", "bert", "bert_rank"));
+
+class TextOfEncoder : public TextOfModel {};
+
+TEST_P(TextOfEncoder, IsBetweenItsBeginAndItsSeparator) {
+  const std::vector<Token> bare =
+      tokenizer_.encode("the house", /*control=*/true, llm::SpecialTokens::kNone);
+  const std::vector<Token> whole = with_all("the house");
+  EXPECT_EQ(llm::text_of(tokenizer_, whole), "[CLS]" + llm::text_of(tokenizer_, bare) + "[SEP]");
+  EXPECT_EQ(whole, loaded_.vocabulary->tokenize_input("the house", ControlTokens::kAsText))
+      << "as an embedding has it";
+  EXPECT_EQ(with_all("[CLS]the house"), whole) << "the text has its begin already";
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TextOfEncoder, ::testing::Values("bert"));
 
 }  // namespace
 }  // namespace windrow::exactness

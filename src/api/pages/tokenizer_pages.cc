@@ -174,18 +174,23 @@ std::string json_of_piece(const std::string& piece) {
 
 // --- /tokenize ---
 
+// As the model's own tokenizer does, so an encoder's text ends with its SEP.
+llm::SpecialTokens added(bool special) {
+  return special ? llm::SpecialTokens::kAll : llm::SpecialTokens::kNone;
+}
+
 Answer tokens_of_content(PageBody& body, const LoadedModel& loaded, const json::value& content,
                          llm::UnknownFields unknown_fields) {
-  bool begin = false;
+  bool special = false;
   bool control = true;
   bool pieces = false;
   std::string text;
-  if (Problem problem = body.read_bool("add_special", begin)) return *std::move(problem);
+  if (Problem problem = body.read_bool("add_special", special)) return *std::move(problem);
   if (Problem problem = body.read_bool("parse_special", control)) return *std::move(problem);
   if (Problem problem = body.read_bool("with_pieces", pieces)) return *std::move(problem);
   if (Problem problem = llm::read_string(content, "content", text)) return *std::move(problem);
   if (Problem problem = body.rest(unknown_fields)) return *std::move(problem);
-  const std::vector<int32_t> tokens = loaded.tokenizer->encode(text, control, begin);
+  const std::vector<int32_t> tokens = loaded.tokenizer->encode(text, control, added(special));
   if (!pieces) return http::ServerReply{.body = fmt::format(R"({{"tokens":{}}})", list_of(tokens))};
   std::string list;
   for (const int32_t token : tokens) {
@@ -214,14 +219,15 @@ http::ServerReply counted_reply(const LoadedModel& loaded, const std::vector<int
 
 Answer tokens_of_prompt(PageBody& body, const LoadedModel& loaded, const json::value& prompt,
                         llm::UnknownFields unknown_fields) {
-  bool begin = true;
+  bool special = true;
   bool pieces = false;
   std::string text;
-  if (Problem problem = body.read_bool("add_special_tokens", begin)) return *std::move(problem);
+  if (Problem problem = body.read_bool("add_special_tokens", special)) return *std::move(problem);
   if (Problem problem = body.read_bool("return_token_strs", pieces)) return *std::move(problem);
   if (Problem problem = llm::read_string(prompt, "prompt", text)) return *std::move(problem);
   if (Problem problem = body.rest(unknown_fields)) return *std::move(problem);
-  return counted_reply(loaded, loaded.tokenizer->encode(text, /*control=*/true, begin), pieces);
+  return counted_reply(loaded, loaded.tokenizer->encode(text, /*control=*/true, added(special)),
+                       pieces);
 }
 
 // The tokens that a chat of these messages would send to the model, whatever add_special_tokens

@@ -70,7 +70,7 @@ class TokenizerPages : public ::testing::Test {
 TEST_F(TokenizerPages, TokenizesInTheFormOfLlamaServer) {
   EXPECT_EQ(asked("/tokenize", R"({"content":"hi"})"), json::parse(R"({"tokens":[104,105]})"));
   EXPECT_EQ(asked("/tokenize", R"({"content":"h<s>","add_special":true})"),
-            json::parse(R"({"tokens":[256,104,256]})"));
+            json::parse(R"({"tokens":[256,104,256,257]})"));
   EXPECT_EQ(asked("/tokenize", R"({"content":"<s>","parse_special":false})"),
             json::parse(R"({"tokens":[60,115,62]})"));
   EXPECT_EQ(asked("/tokenize", R"({"content":""})"), json::parse(R"({"tokens":[]})"));
@@ -83,9 +83,9 @@ TEST_F(TokenizerPages, PiecesAreTextsOrBytesWhereACharacterIsCut) {
 }
 
 TEST_F(TokenizerPages, TokenizesInTheFormOfVllm) {
-  EXPECT_EQ(
-      asked("/tokenize", R"({"model":"m","prompt":"hi"})"),
-      json::parse(R"({"count":3,"max_model_len":100,"tokens":[256,104,105],"token_strs":null})"));
+  EXPECT_EQ(asked("/tokenize", R"({"model":"m","prompt":"hi"})"),
+            json::parse(
+                R"({"count":4,"max_model_len":100,"tokens":[256,104,105,257],"token_strs":null})"));
   EXPECT_EQ(
       asked("/tokenize", R"({"prompt":"hi","add_special_tokens":false,"return_token_strs":true})"),
       json::parse(R"({"count":2,"max_model_len":100,"tokens":[104,105],
@@ -130,8 +130,8 @@ TEST_F(TokenizerPages, AnErrorNamesTheFieldAndTheCause) {
   expect_refused("/tokenize", "[]", "invalid_json", "", "an empty array");
   expect_refused("/detokenize", "{}", "missing_required_parameter", "tokens", "/detokenize needs");
   expect_refused("/detokenize", R"({"tokens":"a"})", "invalid_value", "tokens", "an array");
-  expect_refused("/detokenize", R"({"tokens":[1,257]})", "invalid_value", "tokens[1]",
-                 "outside the vocabulary of m: its ids are 0 to 256");
+  expect_refused("/detokenize", R"({"tokens":[1,258]})", "invalid_value", "tokens[1]",
+                 "outside the vocabulary of m: its ids are 0 to 257");
   expect_refused("/detokenize", R"({"tokens":[-1]})", "invalid_value", "tokens[0]", "is -1");
   expect_refused("/detokenize", R"({"tokens":[1.5]})", "invalid_value", "tokens[0]",
                  "a whole number");

@@ -1,5 +1,7 @@
-// ByteTokenizer: each byte is a token, and 256 is the beginning of a context, "<s>". A chat is its
-// messages as "role: content", one a line, and "assistant:" where an answer is asked for.
+// ByteTokenizer: each byte is a token, 256 is the beginning of a context, "<s>", and 257 ends a
+// text,
+// "</s>". A chat is its messages as "role: content", one a line, and "assistant:" where an answer
+// is asked for.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -17,13 +19,15 @@ namespace windrow::api::testing {
 class ByteTokenizer final : public llm::Tokenizer {
  public:
   static constexpr int32_t kBegin = 256;
+  static constexpr int32_t kEnd = 257;
 
-  int32_t vocabulary_size() const override { return kBegin + 1; }
+  int32_t vocabulary_size() const override { return kEnd + 1; }
   int32_t context_tokens_max() const override { return 4096; }
 
-  std::vector<int32_t> encode(std::string_view text, bool control, bool begin) const override {
+  std::vector<int32_t> encode(std::string_view text, bool control,
+                              llm::SpecialTokens added) const override {
     std::vector<int32_t> tokens;
-    if (begin) tokens.push_back(kBegin);
+    if (added != llm::SpecialTokens::kNone) tokens.push_back(kBegin);
     while (!text.empty()) {
       if (control && text.starts_with("<s>")) {
         tokens.push_back(kBegin);
@@ -33,12 +37,15 @@ class ByteTokenizer final : public llm::Tokenizer {
         text.remove_prefix(1);
       }
     }
+    if (added == llm::SpecialTokens::kAll) tokens.push_back(kEnd);
     return tokens;
   }
 
   void append_piece(int32_t token, std::string& bytes) const override {
     if (token == kBegin) {
       bytes += "<s>";
+    } else if (token == kEnd) {
+      bytes += "</s>";
     } else {
       bytes += static_cast<char>(token);
     }
@@ -57,7 +64,8 @@ class ByteTokenizer final : public llm::Tokenizer {
       text += role + ": " + boost::json::value_to<std::string>(message.at("content")) + "\n";
     }
     if (asks_for_answer) text += "assistant:";
-    return llm::RenderedChat{.text = text, .tokens = encode(text, true, true)};
+    return llm::RenderedChat{.text = text,
+                             .tokens = encode(text, true, llm::SpecialTokens::kBegin)};
   }
 
   std::variant<llm::AppendedTokens, llm::Failure> append(const llm::SampledAnswer&,

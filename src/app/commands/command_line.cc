@@ -309,7 +309,7 @@ Result<void> check_tokenize(const TokenizeCommand& command) {
   if (command.decode && (command.messages || command.count || command.json || command.add_special))
     return needed("--decode prints a text and takes no other flag than --model");
   if (command.messages && command.add_special)
-    return needed("--messages has what the model wants at the beginning; leave --add-special out");
+    return needed("--messages has what the model wants around it; leave --add-special out");
   return {};
 }
 

@@ -156,7 +156,9 @@ Result<std::string> tokenize_output(const TokenizeCommand& command, const llm::T
     if (!made) return made.error();
     tokens = *std::move(made);
   } else {
-    tokens = tokenizer.encode(input, /*control=*/true, command.add_special);
+    tokens = tokenizer.encode(
+        input, /*control=*/true,
+        command.add_special ? llm::SpecialTokens::kAll : llm::SpecialTokens::kNone);
   }
   if (command.count) return fmt::format("{}\n", tokens.size());
   if (!command.json) return fmt::format("{}\n", fmt::join(tokens, " "));

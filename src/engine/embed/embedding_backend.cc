@@ -221,8 +221,9 @@ std::variant<std::vector<Token>, llm::Failure> EmbeddingBackend::tokens_of(
   } else {
     if (std::optional<llm::Failure> failure = check_bytes(request, index))
       return *std::move(failure);
-    tokens = request.endpoint == llm::Endpoint::kRerank ? pair_tokens_.of(request.query, input.text)
-                                                        : vocabulary_.tokenize_input(input.text);
+    tokens = request.endpoint == llm::Endpoint::kRerank
+                 ? pair_tokens_.of(request.query, input.text)
+                 : vocabulary_.tokenize_input(input.text, ControlTokens::kAsText);
   }
   if (std::optional<llm::Failure> failure = check_length(request, index, tokens.size()))
     return *std::move(failure);

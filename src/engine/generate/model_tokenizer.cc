@@ -91,10 +91,19 @@ void ModelTokenizer::prepend_begin_token(std::vector<Token>& tokens) const {
   if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
 }
 
-std::vector<Token> ModelTokenizer::encode(std::string_view text, bool control, bool begin) const {
-  std::vector<Token> tokens =
-      vocabulary_.tokenize(text, control ? ControlTokens::kParsed : ControlTokens::kAsText);
-  if (begin) prepend_begin_token(tokens);
+std::vector<Token> ModelTokenizer::encode(std::string_view text, bool control,
+                                          llm::SpecialTokens added) const {
+  const ControlTokens meant = control ? ControlTokens::kParsed : ControlTokens::kAsText;
+  if (added == llm::SpecialTokens::kAll) {
+    std::vector<Token> tokens = vocabulary_.tokenize_input(text, meant);
+    // The text begins with it.
+    const std::optional<Token> begin = vocabulary_.begin_token();
+    if (begin && tokens.size() > 1 && tokens[0] == *begin && tokens[1] == *begin)
+      tokens.erase(tokens.begin());
+    return tokens;
+  }
+  std::vector<Token> tokens = vocabulary_.tokenize(text, meant);
+  if (added == llm::SpecialTokens::kBegin) prepend_begin_token(tokens);
   return tokens;
 }
 

@@ -50,7 +50,8 @@ class ModelTokenizer final : public llm::Tokenizer {
 
   int32_t vocabulary_size() const override { return vocabulary_.size(); }
   int32_t context_tokens_max() const override { return context_tokens_max_; }
-  std::vector<Token> encode(std::string_view text, bool control, bool begin) const override;
+  std::vector<Token> encode(std::string_view text, bool control,
+                            llm::SpecialTokens added) const override;
   void append_piece(Token token, std::string& bytes) const override {
     vocabulary_.append_piece(token, bytes);
   }

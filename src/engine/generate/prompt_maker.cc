@@ -112,7 +112,7 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
     if (tokens.empty()) {
       if (auto failure = check_bytes(request, input.text.size(), param)) return *std::move(failure);
       // A bare prompt is formatted by the client, control tokens included.
-      tokens = tokenizer_.encode(input.text, /*control=*/true, /*begin=*/true);
+      tokens = tokenizer_.encode(input.text, /*control=*/true, llm::SpecialTokens::kBegin);
     } else if (auto failure = check_ids(tokens, param)) {
       return *std::move(failure);
     }

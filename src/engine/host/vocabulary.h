@@ -33,10 +33,10 @@ class Vocabulary {
   // The tokens of the text; none is added before or behind.
   virtual std::vector<Token> tokenize(std::string_view text, ControlTokens control) const = 0;
 
-  // The tokens of an input to embed, with those that the model wants around it (CLS and SEP, or BOS
-  // and EOS). What looks like a control token in the text is text.
-  virtual std::vector<Token> tokenize_input(std::string_view text) const {
-    std::vector<Token> tokens = tokenize(text, ControlTokens::kAsText);
+  // The same with those that the model wants around a text that is all of its input (CLS and SEP,
+  // or BOS and EOS).
+  virtual std::vector<Token> tokenize_input(std::string_view text, ControlTokens control) const {
+    std::vector<Token> tokens = tokenize(text, control);
     if (const std::optional<Token> begin = begin_token()) tokens.insert(tokens.begin(), *begin);
     return tokens;
   }

@@ -65,8 +65,9 @@ std::vector<Token> LlamaVocabulary::tokenize(std::string_view text, ControlToken
   return tokenize(text, /*add_special=*/false, control == ControlTokens::kParsed);
 }
 
-std::vector<Token> LlamaVocabulary::tokenize_input(std::string_view text) const {
-  return tokenize(text, /*add_special=*/true, /*parse_special=*/false);
+std::vector<Token> LlamaVocabulary::tokenize_input(std::string_view text,
+                                                   ControlTokens control) const {
+  return tokenize(text, /*add_special=*/true, control == ControlTokens::kParsed);
 }
 
 std::vector<Token> LlamaVocabulary::tokenize(std::string_view text, bool add_special,

@@ -14,7 +14,7 @@ class LlamaVocabulary final : public Vocabulary {
 
   int32_t size() const override;
   std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override;
-  std::vector<Token> tokenize_input(std::string_view text) const override;
+  std::vector<Token> tokenize_input(std::string_view text, ControlTokens control) const override;
   void append_bytes(Token token, std::string& text) const override {
     append(token, /*control=*/false, text);
   }

@@ -19,7 +19,7 @@ class SimEmbedding : public ::testing::Test {
     std::vector<std::vector<Token>> tokens;
     tokens.reserve(texts.size());
     for (const std::string& text : texts)
-      tokens.push_back(vocabulary_.tokenize_input(text));
+      tokens.push_back(vocabulary_.tokenize_input(text, ControlTokens::kAsText));
     const std::vector<std::span<const Token>> inputs(tokens.begin(), tokens.end());
     EXPECT_TRUE(runner.run(inputs).has_value());
     std::vector<std::vector<float>> vectors;
@@ -63,9 +63,9 @@ TEST_F(SimEmbedding, ARerankerScoresWhatIsNearHigher) {
   SimEmbeddingRunner runner(vocabulary_, {}, Pooling::kRank, clock_, pause());
   EXPECT_EQ(width(runner.limits()), 1);
   const auto pair = [&](std::string_view query, std::string_view document) {
-    std::vector<Token> tokens = vocabulary_.tokenize_input(query);
+    std::vector<Token> tokens = vocabulary_.tokenize_input(query, ControlTokens::kAsText);
     tokens.push_back(SimVocabulary::kSeparator);
-    for (const Token token : vocabulary_.tokenize_input(document))
+    for (const Token token : vocabulary_.tokenize_input(document, ControlTokens::kAsText))
       tokens.push_back(token);
     const std::span<const Token> input = tokens;
     EXPECT_TRUE(runner.run(std::span(&input, 1)).has_value());

@@ -251,7 +251,7 @@ int64_t DispatchedModels::count_tokens(std::string_view text) {
   if (options_.tokenizer_of) {
     if (const std::shared_ptr<const llm::Tokenizer> tokenizer =
             options_.tokenizer_of(options_.chat_model))
-      return std::ssize(tokenizer->encode(text, /*control=*/false, /*begin=*/false));
+      return std::ssize(tokenizer->encode(text, /*control=*/false, llm::SpecialTokens::kNone));
   }
   return (std::ssize(text) + kBytesOfToken - 1) / kBytesOfToken;
 }
