@@ -186,8 +186,8 @@ std::string memory_help_text() {
       "object as POST .../memories takes it ({\"content\": ..., \"tags\": [...]}); `consolidate` "
       "turns\n"
       "facts into observations, `recall` finds memories, `show` prints the observations and how\n"
-      "often each was told. The same command continues what was interrupted. docs/memory.md\n"
-      "describes banks.\n\n";
+      "often each was told. A consolidation that was interrupted goes on with the same command; a\n"
+      "retain says from which line on. docs/memory.md describes banks.\n\n";
   text += table_help(memory_flags());
   std::optional<SettingGroup> group;
   for (const SettingRow& row : setting_rows()) {

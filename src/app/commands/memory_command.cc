@@ -2,15 +2,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <climits>
 #include <cstdint>
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "api/memory/memory_json.h"
-#include "api/memory/memory_requests.h"
 #include "app/commands/command_context.h"
 #include "app/commands/commands.h"
 #include "app/commands/fetch_models.h"
+#include "app/commands/memory_input.h"
 #include "app/commands/select_fleet.h"
 #include "app/commands/serve_memory.h"
 #include "app/process/console.h"
@@ -34,7 +34,6 @@
 #include "batch/job_runner.h"
 #include "fleet/job_fleet.h"
 #include "fleet/routed_models.h"
-#include "json/parse.h"
 #include "memory/bank/bank_store.h"
 #include "memory/consolidation/consolidation.h"
 #include "memory/models/dispatched_models.h"
@@ -56,7 +55,10 @@ constexpr int kExitInterrupted = 130;
 constexpr std::string_view kEmbedName = "memory-embed";
 
 // Facts of one retain: each is one transaction and one call of the embedding model.
-constexpr size_t kItemsOfRetain = 256;
+constexpr size_t kItemsOfRetain = 64;
+
+constexpr std::string_view kGoesOn =
+    "what was consolidated is kept; the same command goes on with the rest";
 
 // Models that are not there: for commands that can do without.
 class NoModels final : public dispatch::Models {
@@ -122,113 +124,91 @@ Result<memory::BankConfig> config_of(const Settings& settings, memory::BankStore
   return memory::with_overrides(*defaults, bank->overrides);
 }
 
-int fail(Console& console, const llm::Failure& failure) {
+// The texts of failures are written for clients of a server; those of the bank's file say here what
+// its owner can do.
+int fail(Console& console, const std::string& bank, const llm::Failure& failure) {
+  if (failure.code == "disk_full") {
+    console.error(fmt::format("the disk of {} is full; free space there, and try again", bank));
+    return kExitUnusable;
+  }
+  if (failure.code == "storage_error") {
+    console.error(
+        fmt::format("{} could not be read or written; check its disk, and try again", bank));
+    return kExitUnusable;
+  }
   console.error(failure.message);
   return failure.status >= 500 || failure.status == 429 ? kExitModel : kExitUnusable;
 }
 
 // --- retain ------------------------------------------------------------------------------------
 
-struct CloseFile {
-  void operator()(std::FILE* file) const {
-    if (file != stdin) std::fclose(file);
-  }
-};
-
-Result<std::string> read_input(const std::string& path) {
-  const bool standard = path.empty() || path == "-";
-  const std::unique_ptr<std::FILE, CloseFile> file(standard ? stdin
-                                                            : std::fopen(path.c_str(), "rb"));
-  if (!file) return Error{ErrorKind::kNotFound, fmt::format("{}: there is no such file", path)};
-  std::string text;
-  std::array<char, 1 << 16> buffer{};
-  while (const size_t bytes = std::fread(buffer.data(), 1, buffer.size(), file.get()))
-    text.append(buffer.data(), bytes);
-  if (std::ferror(file.get()) != 0) {
-    return Error{ErrorKind::kIo,
-                 fmt::format("{}: it cannot be read", standard ? "standard input" : path)};
-  }
-  return text;
+// The end of the items that are retained together from `begin` on. Those of one document stay
+// together where they can: told in parts, the last part would be all of it.
+size_t end_of_part(const std::vector<memory::RetainItem>& items, size_t begin) {
+  size_t end = std::min(begin + kItemsOfRetain, items.size());
+  while (end < items.size() && !items[end].document_id.empty() &&
+         items[end].document_id == items[end - 1].document_id)
+    ++end;
+  return end;
 }
 
-// An item as the API takes it, or a text.
-Result<memory::RetainItem> item_of_line(const MemoryCommand& command, std::string_view line) {
-  memory::RetainItem item;
-  if (line.starts_with('{')) {
-    auto parsed = parse_json(line);
-    if (const auto* fault = std::get_if<JsonFault>(&parsed)) {
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("it is not JSON: {} near byte {}", fault->reason, fault->byte)};
-    }
-    json::array items;
-    items.push_back(std::move(std::get<json::value>(parsed)));
-    auto read = api::read_retain({{"items", std::move(items)}});
-    if (const auto* failure = std::get_if<llm::Failure>(&read))
-      return Error{ErrorKind::kInvalid, failure->message};
-    item = std::move(std::get<api::RetainRequest>(read).items.front());
-  } else {
-    item.content = line;
+// How to go on where not all items are stored.
+void tell_rest(Console& console, const MemoryInput& input, size_t stored) {
+  if (stored == 0) {
+    console.note("nothing was stored");
+    return;
   }
-  if (!command.tags.empty()) {
-    std::vector<std::string> tags = item.tags.list();
-    tags.insert(tags.end(), command.tags.begin(), command.tags.end());
-    item.tags = memory::Tags(std::move(tags));
-  }
-  return item;
+  console.note(
+      fmt::format("{} of {} items are stored; retain the others with the input from line "
+                  "{} on",
+                  stored, input.items.size(), input.lines.at(stored)));
 }
 
-// Lines that are blank are left out.
-Result<std::vector<memory::RetainItem>> read_items(const MemoryCommand& command) {
-  const Result<std::string> text = read_input(command.argument);
-  if (!text) return text.error();
-  std::vector<memory::RetainItem> items;
-  size_t number = 0;
-  for (size_t at = 0; at < text->size();) {
-    const size_t end = std::min(text->find('\n', at), text->size());
-    std::string_view line = std::string_view(*text).substr(at, end - at);
-    at = end + 1;
-    ++number;
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' '))
-      line.remove_suffix(1);
-    if (line.empty()) continue;
-    Result<memory::RetainItem> item = item_of_line(command, line);
-    if (!item) {
-      return item.error().in(fmt::format(
-          "{}: line {}", command.argument.empty() ? "standard input" : command.argument, number));
-    }
-    items.push_back(*std::move(item));
-  }
-  return items;
-}
-
-int retain(const MemoryCommand& command, CommandContext& context, memory::BankStore& store) {
-  const Result<std::vector<memory::RetainItem>> items = read_items(command);
-  if (!items) return context.fail(items.error());
+int retain(const MemoryCommand& command, CommandContext& context, memory::BankStore& store,
+           MemoryInput input, StopRelay& relay) {
   const Result<OpenModels> open = open_models(context);
   if (!open) return context.fail(open.error());
   const Result<memory::BankConfig> config = config_of(context.settings(), store);
   if (!config) return context.fail(config.error());
   Console& console = context.console();
+  const StopRelay::Attachment stops(
+      relay, StopRelay::Target{[&] { console.note("stopping after the items that are out"); },
+                               [] { std::_Exit(kExitInterrupted); }});
+  const size_t all = input.items.size();
+  std::set<std::string> documents;  // that are stored
   size_t facts = 0;
-  for (size_t at = 0; at < items->size(); at += kItemsOfRetain) {
-    const size_t end = std::min(at + kItemsOfRetain, items->size());
-    const std::vector<memory::RetainItem> some(items->begin() + static_cast<ptrdiff_t>(at),
-                                               items->begin() + static_cast<ptrdiff_t>(end));
-    const memory::RetainOutcome outcome =
-        memory::retain(store, *open->models, *config, some, {}, context.clock());
-    if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
-      if (at > 0) console.note(fmt::format("{} of {} items are stored", at, items->size()));
-      return fail(console, *failure);
+  for (size_t at = 0; at < all;) {
+    if (relay.stopping()) {
+      console.end_progress();
+      tell_rest(console, input, at);
+      return kExitInterrupted;
     }
+    const size_t end = end_of_part(input.items, at);
+    std::vector<memory::RetainItem> part;
+    for (; at < end; ++at) {
+      memory::RetainItem& item = input.items[at];
+      if (documents.contains(item.document_id)) item.update = memory::DocumentUpdate::kAppend;
+      part.push_back(std::move(item));
+    }
+    const memory::RetainOutcome outcome =
+        memory::retain(store, *open->models, *config, part, {}, context.clock());
+    if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+      console.end_progress();
+      const int code = fail(console, command.bank, *failure);
+      tell_rest(console, input, end - part.size());
+      return code;
+    }
+    for (const memory::RetainItem& item : part)
+      if (!item.document_id.empty()) documents.insert(item.document_id);
     facts += std::get<memory::RetainReport>(outcome).memories.size();
     console.line(fmt::format("{} of {} items, {} facts", with_thousands(static_cast<int64_t>(end)),
-                             with_thousands(static_cast<int64_t>(items->size())),
+                             with_thousands(static_cast<int64_t>(all)),
                              with_thousands(static_cast<int64_t>(facts))));
   }
   console.end_progress();
-  console.event("end", {{"items", items->size()}, {"facts", facts}});
+  console.event("end", {{"items", all}, {"facts", facts}});
   console.note(fmt::format("{} items became {} facts of {}",
-                           with_thousands(static_cast<int64_t>(items->size())),
+                           with_thousands(static_cast<int64_t>(all)),
                            with_thousands(static_cast<int64_t>(facts)), command.bank));
   return 0;
 }
@@ -248,7 +228,7 @@ int recall(const MemoryCommand& command, CommandContext& context, memory::BankSt
       .trace = context.settings().json};
   const memory::RecallOutcome outcome = memory::recall(store, *open->models, *config, query, {});
   if (const auto* failure = std::get_if<llm::Failure>(&outcome))
-    return fail(context.console(), *failure);
+    return fail(context.console(), command.bank, *failure);
   const auto& result = std::get<memory::RecallResult>(outcome);
   if (context.settings().json) {
     context.console().print(json::serialize(api::recall_json(result, false)) + "\n");
@@ -276,6 +256,15 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
   const Result<memory::BankConfig> config = config_of(context.settings(), store);
   if (!config) return context.fail(config.error());
   Console& console = context.console();
+  if (!open->fleet) {
+    return context.fail(Error{ErrorKind::kInvalid,
+                              "no model was named; add --model MODEL.gguf, or --upstream URL and "
+                              "--memory-model NAME"});
+  }
+  if (const auto fault = open->models->chat_fault(config->chat_model)) {
+    console.error(fault->message);
+    return kExitUnusable;
+  }
   std::stop_source cancel;
   const StopRelay::Attachment stops(
       relay, StopRelay::Target{[&] {
@@ -321,21 +310,31 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
                         {"mean_in_flight", report.mean_in_flight},
                         {"error", report.error}});
   if (!report.table.empty()) console.show(report.table);
-  if (report.end == memory::ConsolidationEnd::kNoNewMemories)
-    console.note("there is no fact to consolidate");
   if (!report.error.empty()) console.error(report.error);
   switch (report.end) {
     case memory::ConsolidationEnd::kNoNewMemories:
+      console.note("there is no fact to consolidate");
+      return 0;
     case memory::ConsolidationEnd::kCompleted:
-      return counts.facts_failed > 0 ? kExitSomeFailed : 0;
+      if (counts.facts_failed == 0) return 0;
+      console.note(
+          fmt::format("{} of {} facts could not be consolidated, and are left out by the "
+                      "next runs",
+                      counts.facts_failed, counts.facts_processed));
+      return kExitSomeFailed;
     case memory::ConsolidationEnd::kCancelled:
-      console.note("what was consolidated is kept; the same command goes on with the rest");
+      console.note(kGoesOn);
       return kExitInterrupted;
     case memory::ConsolidationEnd::kStopped:
     case memory::ConsolidationEnd::kFailed:
       break;
   }
-  return kExitModel;
+  if (report.retry_after) {
+    console.note(
+        fmt::format("the server asks for a pause of {:.0f} s", seconds(*report.retry_after)));
+  }
+  console.note(kGoesOn);
+  return report.is_of_bank ? kExitUnusable : kExitModel;
 }
 
 // --- show --------------------------------------------------------------------------------------
@@ -404,7 +403,13 @@ int memory_command(const MemoryCommand& command, const Environment& environment)
   }
   if (const Result<void> started = context.start(flags, SettingsOf::kRun); !started)
     return context.fail(started.error());
+  // Before a bank is made.
   const bool creates = command.verb == MemoryVerb::kRetain;
+  Result<MemoryInput> input = MemoryInput();
+  if (creates) input = read_memory_input(command.argument, command.tags);
+  if (!input) return context.fail(input.error());
+  if (const Result<memory::BankConfig> defaults = bank_defaults(context.settings()); !defaults)
+    return context.fail(defaults.error());
   const Result<std::shared_ptr<memory::BankStore>> store =
       memory::open_bank_file(command.bank, context.disk(), context.clock(), creates);
   if (!store) return context.fail(store.error());
@@ -414,7 +419,8 @@ int memory_command(const MemoryCommand& command, const Environment& environment)
                         [] { std::_Exit(kExitInterrupted); }});
   switch (command.verb) {
     case MemoryVerb::kRetain:
-      return retain(command, context, **store);
+      leaves.reset();
+      return retain(command, context, **store, *std::move(input), relay);
     case MemoryVerb::kRecall:
       return recall(command, context, **store);
     case MemoryVerb::kConsolidate:

@@ -31,21 +31,30 @@ constexpr store::Durability kUnsynced = store::Durability::kProcessCrash;
 constexpr store::DatabaseOptions kBankFileOptions = {
     .durability = kSynced, .check = store::OpenCheck::kEveryPageIfUnclean};
 
-// Whether the file is a database of another program, which opening would add tables to. A bank file
+// What keeps a file from being taken for a bank, as opening it would add tables to it. A bank file
 // has its mark from the beginning (see create), also where changes are in its log alone.
-bool is_other_database(const std::string& path) {
+Result<void> check_mark(const std::string& path) {
   constexpr std::string_view kSqliteMark = "SQLite format 3";
   constexpr size_t kApplicationIdPlace = 68;
   std::array<char, 100> header = {};
   std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return {};
   if (!file.read(header.data(), header.size()) ||
-      std::string_view(header.data(), kSqliteMark.size()) != kSqliteMark)
-    return false;
+      std::string_view(header.data(), kSqliteMark.size()) != kSqliteMark) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} is no memory bank{}; it was left as it is: restore it from a "
+                             "backup, or move it away",
+                             path, file.gcount() == 0 ? ": it is empty" : "")};
+  }
   uint32_t application_id = 0;
   for (size_t i = 0; i < sizeof(application_id); ++i)
     application_id =
         application_id << 8U | static_cast<uint8_t>(header.at(kApplicationIdPlace + i));
-  return application_id != kBankApplicationId;
+  if (application_id == kBankApplicationId) return {};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} is a database of another program, not a memory bank; it was left "
+                           "as it is: give the file of a bank",
+                           path)};
 }
 
 }  // namespace
@@ -60,12 +69,7 @@ Result<std::unique_ptr<SqliteBankStore>> SqliteBankStore::open(const std::string
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     return Error{ErrorKind::kNotFound, fmt::format("there is no bank file {}", path)};
-  if (is_other_database(path)) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("{} is a database of another program, not a memory bank; it was left "
-                             "as it is: give the file of a bank",
-                             path)};
-  }
+  if (Result<void> marked = check_mark(path); !marked) return marked.error();
   Result<std::unique_ptr<store::Database>> database =
       store::Database::open(path, bank_versions(), kBankFileOptions);
   if (!database) {

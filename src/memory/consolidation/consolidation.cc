@@ -71,6 +71,7 @@ struct BatchFault {
   std::string why;
   std::optional<Duration> wait = {};                  // kStop
   ConsolidationEnd end = ConsolidationEnd::kStopped;  // kStop
+  bool is_of_bank = false;                            // kStop
   bool is_of_facts = false;  // kHalve: the facts are the cause, whatever happens to other batches
 };
 
@@ -159,7 +160,8 @@ class ConsolidationRun {
   void succeed(const WorkPtr& work);
   void fail(const WorkPtr& work, BatchFault fault);
   void fail_of_store(const WorkPtr& work, const Error& error);
-  void stop(ConsolidationEnd end, std::string why, std::optional<Duration> wait_for);
+  void stop(ConsolidationEnd end, std::string why, std::optional<Duration> wait_for,
+            bool is_of_bank = false);
   void tell(const std::string& line);
 
   BankStore& store_;
@@ -187,6 +189,7 @@ class ConsolidationRun {
   std::optional<ConsolidationEnd> end_;           // the run ends early
   std::string error_;
   std::optional<Duration> retry_after_;
+  bool is_of_bank_ = false;
 
   async::InFlightCounter tasks_;
   std::optional<NewEmbeddings> embeddings_;
@@ -227,6 +230,7 @@ ConsolidationReport ConsolidationRun::run() {
   const auto failed = [&](const Error& error) {
     report.end = ConsolidationEnd::kFailed;
     report.error = error.message;
+    report.is_of_bank = true;
     return report;
   };
   const Result<std::vector<PendingFact>> pending = store_.pending_facts();
@@ -270,6 +274,7 @@ ConsolidationReport ConsolidationRun::run() {
   report.counts = log_->counts();
   report.error = error_;
   report.retry_after = retry_after_;
+  report.is_of_bank = is_of_bank_;
   report.wall_s = seconds(now - began_);
   report.recall_s = seconds(log_->times().recall);
   report.model_s = seconds(log_->times().model);
@@ -286,6 +291,7 @@ void ConsolidationRun::hand_out() {
     const FailureVerdict verdict = verdict_of(*failure);
     if (verdict.failure == BatchFailure::kStop) end_ = ConsolidationEnd::kStopped;
     retry_after_ = verdict.wait;
+    is_of_bank_ = failure->code == kBankFailureCode;
     if (error_.empty()) error_ = fmt::format("embeddings: {}", failure->message);
     return;
   }
@@ -608,14 +614,14 @@ void ConsolidationRun::fail(const WorkPtr& work, BatchFault fault) {
     }
   }
   if (fault.failure == BatchFailure::kStop) {
-    stop(fault.end, named, fault.wait);
+    stop(fault.end, named, fault.wait, fault.is_of_bank);
   } else {
     tell(fmt::format("[CONSOLIDATION] bank={} {}", options_.bank, named));
   }
   if (hopeless) {
     const Result<void> marked =
         store_.mark_failed(batch.facts, fault.why, clock_.unix_seconds() * 1000);
-    if (!marked) stop(ConsolidationEnd::kFailed, marked.error().message, std::nullopt);
+    if (!marked) stop(ConsolidationEnd::kFailed, marked.error().message, std::nullopt, true);
     work->counts.facts_failed += 1;
   } else if (fault.failure != BatchFailure::kStop && is_single && !tries_again) {
     // Nothing else was answered meanwhile, so the fact need not be the cause.
@@ -647,18 +653,21 @@ void ConsolidationRun::fail(const WorkPtr& work, BatchFault fault) {
 }
 
 void ConsolidationRun::fail_of_store(const WorkPtr& work, const Error& error) {
-  fail(work,
-       {.failure = BatchFailure::kStop, .why = error.message, .end = ConsolidationEnd::kFailed});
+  fail(work, {.failure = BatchFailure::kStop,
+              .why = error.message,
+              .end = ConsolidationEnd::kFailed,
+              .is_of_bank = true});
 }
 
 // The first cause is kept; what runs is ended.
-void ConsolidationRun::stop(ConsolidationEnd end, std::string why,
-                            std::optional<Duration> wait_for) {
+void ConsolidationRun::stop(ConsolidationEnd end, std::string why, std::optional<Duration> wait_for,
+                            bool is_of_bank) {
   {
     const std::scoped_lock lock(mutex_);
     if (!end_) {
       end_ = end;
       retry_after_ = wait_for;
+      is_of_bank_ = is_of_bank;
       if (error_.empty()) error_ = std::move(why);
     }
     changed_.notify_all();

@@ -54,7 +54,8 @@ enum class ConsolidationEnd : uint8_t {
 struct ConsolidationReport {
   ConsolidationEnd end = ConsolidationEnd::kCompleted;
   ConsolidationCounts counts;
-  std::string error;  // the first one, with its cause
+  std::string error;        // the first one, with its cause
+  bool is_of_bank = false;  // kStopped, kFailed: the bank could not be read or written
   std::optional<Duration> retry_after;
   double wall_s = 0;
   double mean_in_flight = 0;

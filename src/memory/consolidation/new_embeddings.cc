@@ -14,7 +14,7 @@ namespace {
 llm::Failure of_store(const Error& error) {
   return {.failure_class = llm::FailureClass::kBackend,
           .status = 500,
-          .code = "storage_error",
+          .code = std::string(kBankFailureCode),
           .message = error.message,
           .param = {}};
 }

@@ -14,6 +14,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,9 @@
 #include "memory/models/memory_models.h"
 
 namespace windrow::memory {
+
+// The code of failures that are the bank's and not the model's.
+inline constexpr std::string_view kBankFailureCode = "storage_error";
 
 struct Twins {
   MemoryId newer;

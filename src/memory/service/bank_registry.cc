@@ -260,15 +260,27 @@ BankId named_after(const fs::path& path) {
 
 Result<std::shared_ptr<BankStore>> open_bank_file(const std::string& path, store::Disk& disk,
                                                   const Clock& clock, bool create) {
-  const fs::path folder = fs::path(path).parent_path();
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
   std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    return Error{ErrorKind::kInvalid, fmt::format("{} is a folder; give the file of a bank", path)};
+  }
   if (!create && !fs::exists(path, ignored)) {
     return Error{ErrorKind::kNotFound,
                  fmt::format("there is no bank file {}; retain something to make one", path)};
   }
-  Result<std::unique_ptr<store::FileLock>> lock =
-      hold_folder(folder.empty() ? "." : folder.string(), disk);
-  if (!lock) return lock.error();
+  if (!fs::is_directory(folder, ignored)) {
+    return Error{
+        ErrorKind::kNotFound,
+        fmt::format("there is no folder {}; make it, or give another path for the bank", folder)};
+  }
+  Result<std::unique_ptr<store::FileLock>> lock = hold_folder(folder, disk);
+  if (!lock) {
+    if (lock.error().kind != ErrorKind::kConflict) return lock.error();
+    return lock.error().in(
+        fmt::format("cannot open {}, as one process at a time uses the banks of a folder", path));
+  }
   auto held = std::make_shared<HeldBank>();
   held->lock = *std::move(lock);
   if (!disk.exists(path)) {
