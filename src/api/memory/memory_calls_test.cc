@@ -444,6 +444,15 @@ TEST_F(MemoryCallsTest, ABankIdMayHaveAnyCharacters) {
   EXPECT_EQ(ask("PUT", "/v1/default/banks/%FF", "{}").status, 422);
 }
 
+TEST_F(MemoryCallsTest, PagesOfOtherOriginsLearnWhichMethodsAPathTakes) {
+  open();
+  const Reply reply =
+      rig_->ask(fmt::format("OPTIONS {} HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n"
+                            "Access-Control-Request-Method: PATCH\r\nContent-Length: 0\r\n\r\n",
+                            kBank));
+  EXPECT_EQ(reply.header("Allow"), "PUT, PATCH, DELETE");
+}
+
 TEST_F(MemoryCallsTest, ABankBelongsToTheKeyThatMadeIt) {
   make_key_of("alice", "in-flight=50");
   make_key_of("bob", "in-flight=50");

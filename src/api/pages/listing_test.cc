@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace windrow::api {
 namespace {
 
@@ -23,6 +26,12 @@ TEST(Query, DecodesNamesAndValues) {
     EXPECT_EQ(failure->status, 400);
     EXPECT_EQ(failure->param, "limit");
   }
+}
+
+TEST(Query, ANameMayHaveSeveralValues) {
+  EXPECT_EQ(Query("tags=b&x=1&tags=a%2Fc&tags=").texts("tags"),
+            (std::vector<std::string>{"b", "a/c"}));
+  EXPECT_TRUE(Query("x=1").texts("tags").empty());
 }
 
 TEST(Query, AnUnknownParameterIsNamed) {
