@@ -98,7 +98,7 @@ json::object wrapped(json::object wanted) {
   return whole;
 }
 
-llm::Failure unusable(std::string_view why) {
+llm::Failure unusable_reflection(std::string_view why) {
   return {.failure_class = llm::FailureClass::kTransient,
           .status = 502,
           .code = "unusable_answer",
@@ -126,15 +126,15 @@ ReflectPrompt reflect_prompt(const Bank& bank, const ReflectQuery& query,
 ReflectOutcome read_reflection(const ReflectPrompt& prompt, std::string_view response) {
   if (prompt.schema.empty()) {
     if (response.find_first_not_of(" \t\r\n") == std::string_view::npos)
-      return unusable("it is empty");
+      return unusable_reflection("it is empty");
     return ReflectAnswer{.text = std::string(response)};
   }
   auto parsed = parse_json(response);
   const auto* value = std::get_if<json::value>(&parsed);
-  if (value == nullptr || !value->is_object()) return unusable("it is no JSON object");
+  if (value == nullptr || !value->is_object()) return unusable_reflection("it is no JSON object");
   const json::object& object = value->get_object();
   const json::object* structured = object_in(object, "structured_output");
-  if (structured == nullptr) return unusable("it has no object structured_output");
+  if (structured == nullptr) return unusable_reflection("it has no object structured_output");
   ReflectAnswer answer{.text = std::string(text_in(object, "text")), .structured = *structured};
   if (answer.text.empty()) answer.text = json::serialize(*structured);
   return answer;
@@ -174,7 +174,7 @@ ReflectOutcome reflect(BankStore& store, MemoryModels& models, const BankConfig&
   if (auto* failure = std::get_if<llm::Failure>(&outcome)) return std::move(*failure);
   const auto& reply = std::get<ChatReply>(outcome);
   if (reply.truncated && !prompt.schema.empty())
-    return unusable("it ended at max_tokens before it was complete; allow more");
+    return unusable_reflection("it ended at max_tokens before it was complete; allow more");
   ReflectOutcome read = read_reflection(prompt, reply.text);
   if (auto* answer = std::get_if<ReflectAnswer>(&read)) {
     answer->based_on = std::move(memories);
