@@ -32,7 +32,7 @@ Tags read_tags(ObjectReader& from, std::string_view name) {
   const auto parsed = parse_json(*text);
   const auto* inner = std::get_if<json::value>(&parsed);
   if (inner == nullptr || !inner->is_array()) return Tags({std::string(*text)});
-  return Tags(read_texts(inner->get_array(), from.path_of(name), from.problem()));
+  return Tags(read_strings(inner->get_array(), from.path_of(name), from.problem()));
 }
 
 memory::ObservationScopes read_scopes(ObjectReader& from, const Tags& tags) {
@@ -51,7 +51,7 @@ memory::ObservationScopes read_scopes(ObjectReader& from, const Tags& tags) {
         from.wrong(name, "a list of tags", (*list)[i]);
         return scopes;
       }
-      scopes.listed.emplace_back(read_texts(*scope, from.path_of(name), from.problem()));
+      scopes.listed.emplace_back(read_strings(*scope, from.path_of(name), from.problem()));
     }
     return scopes;
   }

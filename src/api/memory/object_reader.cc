@@ -101,7 +101,7 @@ std::optional<double> ObjectReader::real(std::string_view name) {
 std::optional<std::vector<std::string>> ObjectReader::texts(std::string_view name) {
   const json::array* found = list(name);
   if (found == nullptr) return std::nullopt;
-  return read_texts(*found, path_of(name), problem_);
+  return read_strings(*found, path_of(name), problem_);
 }
 
 std::map<std::string, std::string> ObjectReader::text_map(std::string_view name) {
@@ -118,8 +118,8 @@ std::map<std::string, std::string> ObjectReader::text_map(std::string_view name)
   return map;
 }
 
-std::vector<std::string> read_texts(const json::array& list, std::string_view path,
-                                    llm::Problem& problem) {
+std::vector<std::string> read_strings(const json::array& list, std::string_view path,
+                                      llm::Problem& problem) {
   std::vector<std::string> texts;
   for (size_t i = 0; i < list.size(); ++i) {
     if (const json::string* text = list[i].if_string()) {

@@ -61,8 +61,8 @@ class ObjectReader {
 };
 
 // The strings of a list; `path` is the list's.
-std::vector<std::string> read_texts(const boost::json::array& list, std::string_view path,
-                                    llm::Problem& problem);
+std::vector<std::string> read_strings(const boost::json::array& list, std::string_view path,
+                                      llm::Problem& problem);
 
 // Without the white space around it.
 std::string_view trimmed(std::string_view text);
