@@ -203,8 +203,8 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
     if (operation.status == OperationStatus::kCompleted) ++readings_.operations_completed;
     if (operation.status == OperationStatus::kFailed) ++readings_.operations_failed;
   }
-  // retain() has completed it with the facts.
-  if (type == OperationType::kRetain && operation.status == OperationStatus::kCompleted) return true;
+  const bool has_completed = operation.status == OperationStatus::kCompleted;
+  if (type == OperationType::kRetain && has_completed) return true;  // retain() wrote it
   const Result<void> finished = store->finish(operation, options_.worker, now_ms());
   // A conflict: it was cancelled or taken over meanwhile, and that counts.
   const bool goes_on = finished || finished.error().kind == ErrorKind::kConflict;
