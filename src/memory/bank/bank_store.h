@@ -244,9 +244,10 @@ class BankStore {
   // All observations of exactly this scope, with embeddings and sources, the oldest first.
   virtual Result<std::vector<Memory>> observations_of(const Scope& scope) = 0;
 
-  // Facts that are a source of an observation of exactly this scope and have this text (white space
-  // apart), with that observation: a repeated fact joins it without a model. Only sources of the
-  // observation's present text: what was true before it was reworded need not be so now.
+  // Facts that have this text (white space apart) and are the last source of an observation of
+  // exactly this scope, with that observation: a repeated fact joins it without a model. Not
+  // earlier sources: what was true before the last one was told, or before the observation was
+  // reworded, need not be so now.
   struct Repeated {
     MemoryId fact;
     MemoryId observation;

@@ -254,7 +254,7 @@ TEST_F(SqliteConsolidationTest, RepeatedFactsAreFoundByTheirText) {
                                           "ana likes tea"};
   const std::vector<BankStore::Repeated> repeated = *store().repeated(scope_, texts);
   ASSERT_THAT(repeated, SizeIs(1));
-  EXPECT_EQ(repeated[0].fact, ids[0]) << "the oldest one";
+  EXPECT_EQ(repeated[0].fact, ids[1]) << "the one that was told last";
   EXPECT_EQ(repeated[0].observation, observation);
   EXPECT_THAT(*store().repeated(Scope({"y"}), texts), IsEmpty());
 }
@@ -272,6 +272,16 @@ TEST_F(SqliteConsolidationTest, SourcesOfAnEarlierTextAreNotRepeated) {
   const std::vector<BankStore::Repeated> repeated = *store().repeated(scope_, texts);
   ASSERT_THAT(repeated, SizeIs(1));
   EXPECT_EQ(repeated[0].fact, second);
+}
+
+TEST_F(SqliteConsolidationTest, WhatWasOtherwiseBeforeTheLastSourceIsNotRepeated) {
+  const std::vector<MemoryId> ids =
+      retained({fact("in Paris", {"x"}), fact("in Rome", {"x"}), fact("in Rome", {"x"})});
+  (void)observed("lives in Rome", scope_, {ids[1], ids[0]});
+  const std::vector<std::string> texts = {"in Paris", "in Rome"};
+  const std::vector<BankStore::Repeated> repeated = *store().repeated(scope_, texts);
+  ASSERT_THAT(repeated, SizeIs(1)) << "a return to Paris is news";
+  EXPECT_EQ(repeated[0].fact, ids[1]);
 }
 
 TEST_F(SqliteConsolidationTest, FailedFactsAreMarkedAndRecovered) {

@@ -1,9 +1,10 @@
 #include "memory/bank/sqlite/consolidation_changes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -108,24 +109,27 @@ Result<std::vector<BankStore::Repeated>> read_repeated(const Queries& queries, c
   const Result<std::optional<int64_t>> tag_set = tag_set_of(queries, scope);
   if (!tag_set) return tag_set.error();
   if (!*tag_set) return repeated;
-  std::map<std::string, bool> found;  // by normalised text
+  std::set<std::string> wanted;
+  std::set<int64_t> keys;
   for (const std::string& text : texts) {
-    std::string wanted = with_single_spaces(text);
-    if (found.contains(wanted)) continue;
-    const Result<void> asked = queries.ask(
-        "SELECT f.id, o.id, f.text FROM memories AS f "
-        "CROSS JOIN sources AS s ON s.fact = f.row "
-        "CROSS JOIN memories AS o ON o.row = s.observation "
-        "WHERE f.text_key = ? AND f.type < 2 AND f.invalidated IS NULL "
-        "AND o.tag_set = ? AND o.type = 2 AND o.invalidated IS NULL AND s.position >= o.reworded "
-        "ORDER BY f.row, o.row LIMIT 8",
-        {text_key(text), **tag_set}, [&](const store::DatabaseRow& row) {
-          if (found.contains(wanted) || with_single_spaces(row.text(2)) != wanted) return;
-          repeated.push_back({.fact = MemoryId{row.text(0)}, .observation = MemoryId{row.text(1)}});
-          found.emplace(wanted, true);
-        });
-    if (!asked) return asked.error();
+    wanted.insert(with_single_spaces(text));
+    keys.insert(text_key(text));
   }
+  // Observations of a scope are few, and facts with one text may be many.
+  const Result<void> asked = queries.ask(
+      "SELECT f.id, o.id, f.text FROM memories AS o "
+      "CROSS JOIN memories AS f ON f.row = (SELECT max(s.fact) FROM sources AS s "
+      "WHERE s.observation = o.row AND s.position >= o.reworded) "
+      "WHERE o.type = 2 AND o.tag_set = ? AND o.invalidated IS NULL AND f.type < 2 "
+      "AND f.invalidated IS NULL AND f.text_key IN (SELECT value FROM json_each(?)) "
+      "ORDER BY o.row",
+      {**tag_set, fmt::format("[{}]", fmt::join(keys, ","))}, [&](const store::DatabaseRow& row) {
+        const auto found = wanted.find(with_single_spaces(row.text(2)));
+        if (found == wanted.end()) return;
+        repeated.push_back({.fact = MemoryId{row.text(0)}, .observation = MemoryId{row.text(1)}});
+        wanted.erase(found);
+      });
+  if (!asked) return asked.error();
   return repeated;
 }
 
