@@ -122,10 +122,10 @@ bool is_day(std::string_view time) {
 }
 
 std::optional<UnixMs> end_of(std::string_view time) {
-  constexpr UnixMs kDayMs = 86'400'000;
+  constexpr UnixMs kWholeDayMs = 86'400'000;
   const std::optional<UnixMs> begin = unix_ms_from_iso(time);
   if (!begin || !is_day(time)) return begin;
-  return *begin + kDayMs - 1;
+  return *begin + kWholeDayMs - 1;
 }
 
 void set_occurred(ExtractedFact& fact, std::string_view start, std::string_view end) {
