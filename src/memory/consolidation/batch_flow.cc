@@ -17,7 +17,6 @@ int32_t shown_max_of(PromptProfile profile) {
   return own > 0 ? own : kShownMax;
 }
 
-// The facts of repeats that joined an observation, with those of the batch behind them.
 void append_new(std::vector<MemoryId>& ids, const std::vector<MemoryId>& more) {
   for (const MemoryId& id : more) {
     if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
@@ -99,14 +98,16 @@ BatchDecision BatchFlow::decide_without_model() const {
 void BatchFlow::add_repeated(Accepted& accepted) const {
   for (const auto& [observation, facts] : folded_.repeated) {
     if (std::ranges::find(accepted.deletes, observation) != accepted.deletes.end()) continue;
-    const auto update = std::ranges::find(accepted.updates, observation, &UpdateObservation::id);
-    if (update != accepted.updates.end()) {
-      append_new(update->new_sources, facts);
-      continue;
+    auto update = std::ranges::find(accepted.updates, observation, &UpdateObservation::id);
+    if (update == accepted.updates.end()) {
+      const auto found = std::ranges::find(read_.observations, observation, &Memory::id);
+      if (found == read_.observations.end()) continue;
+      update = accepted.updates.insert(update,
+                                       {.id = observation, .text = found->text, .new_sources = {}});
     }
-    const auto found = std::ranges::find(read_.observations, observation, &Memory::id);
-    if (found == read_.observations.end()) continue;
-    accepted.updates.push_back({.id = observation, .text = found->text, .new_sources = facts});
+    append_new(update->new_sources, facts);
+    for (const MemoryId& fact : facts)
+      accepted.joined.insert({.observation = observation, .fact = fact});
   }
 }
 
@@ -133,10 +134,7 @@ BatchDecision BatchFlow::decision_of(Accepted accepted) const {
   for (const Memory& fact : read_.facts)
     ids.push_back(fact.id);
   decision.results = results_of(ids, accepted);
-  for (const auto& [observation, facts] : folded_.repeated) {
-    for (const MemoryId& fact : facts)
-      decision.results[fact] = FactResult::kMerged;
-  }
+  decision.counts = counts_of(ids, accepted);
   BatchEffects& effects = decision.effects;
   effects.scope = scope_;
   effects.witnesses = witnesses_of(accepted);

@@ -40,6 +40,7 @@ struct BatchRead {
 struct BatchDecision {
   BatchEffects effects;
   std::map<MemoryId, FactResult> results;  // of each fact that was read
+  ConsolidationCounts counts;              // what it adds once it is applied
   std::vector<Rejected> rejected;
   std::vector<std::string> new_texts;  // that need an embedding: created and changed ones
 };

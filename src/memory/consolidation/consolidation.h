@@ -1,14 +1,14 @@
-// Consolidation: one run over the pending facts of a bank: batches in the order of a ScopeSchedule,
-// each: observations of its scope are ranked, the model is asked, its response is judged
-// (acceptance.h) and applied in one transaction together with the stamps. While a model works, no
-// connection to the database is held.
+// Consolidation: one run over the pending facts of a bank, in batches, in the order of a
+// ScopeSchedule. For each batch the observations of its scope are ranked, the model is asked, and
+// its response is judged (acceptance.h) and applied in one transaction together with the stamps.
+// While a model works, no connection to the database is held.
 //
 // Embeddings of new observations are computed beside the next call of the scope: until then such an
 // observation is always shown. A twin that this finds is folded by a call of its own, which takes
 // its turn in the scope like a batch.
 //
 // A failed batch is halved, tried again or stops the run, as failure_policy.h says; one fact that
-// fails alone is marked and stops nobody.
+// fails alone is marked and stops no other one.
 #pragma once
 
 #include <cstdint>

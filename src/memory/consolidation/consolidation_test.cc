@@ -26,8 +26,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::QueuedModels;
 using testing::TestBank;
-using windrow::testing::ManualClock;
 using ::testing::UnorderedElementsAre;
+using windrow::testing::ManualClock;
 
 ChatOutcome by_topic(const ChatCall& call) {
   return ChatReply{.text = testing::consolidate_topics(call.user), .truncated = false, .usage = {}};
@@ -58,7 +58,7 @@ class HurryingClock final : public Clock {
 class LiveRun {
  public:
   LiveRun(TestBank& bank, QueuedModels& models, const Clock& clock, BankConfig config = {},
-      ConsolidationListener listener = {})
+          ConsolidationListener listener = {})
       : models_(models), listener_(std::move(listener)), thread_([this, &bank, &clock, config] {
           report_ = consolidate(bank.store(), models_, executor_, clock,
                                 {.config = config,

@@ -4,6 +4,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -98,9 +99,18 @@ EmbedOutcome embed_outcome(llm::Outcome outcome, size_t texts) {
     return unusable(
         fmt::format("{} embeddings came back for {} texts", answer.embeddings.size(), texts));
   }
-  for (const std::vector<float>& vector : answer.embeddings) {
+  for (std::vector<float>& vector : answer.embeddings) {
     if (vector.empty() || vector.size() != answer.embeddings.front().size())
       return unusable("the embeddings of one reply have different lengths");
+    double squares = 0;
+    for (const float number : vector)
+      squares += static_cast<double>(number) * number;
+    // Also false for NaN.
+    if (!(squares > 0) || std::isinf(squares))
+      return unusable("an embedding is no direction: its numbers are all 0, or not finite");
+    const auto length = static_cast<float>(std::sqrt(squares));
+    for (float& number : vector)
+      number /= length;
   }
   return std::move(answer.embeddings);
 }

@@ -20,7 +20,7 @@
 
 namespace windrow::memory {
 
-// Who asks, and how urgently.
+// The caller of a model, and how urgent its call is.
 struct ModelCaller {
   std::string key;    // is charged; empty: none
   uint64_t part = 0;  // WorkItem::part: the bank

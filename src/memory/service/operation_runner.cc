@@ -21,6 +21,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int32_t kStepThreads = 4;
+constexpr int32_t kStorageFull = 507;
 
 // How often the clock is looked at for leases and for operations that wait for their time.
 constexpr auto kTick = std::chrono::milliseconds(100);
@@ -310,7 +311,8 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
       retain(store, models_, *config, *items, caller_of(*settings, llm::Priority::kNormal), clock_,
              RetainWork{.operation = operation.id, .worker = options_.worker});
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
-    const bool again = failure->failure_class == llm::FailureClass::kTransient ||
+    const bool again = failure->status == kStorageFull ||
+                       failure->failure_class == llm::FailureClass::kTransient ||
                        failure->failure_class == llm::FailureClass::kCancelled ||
                        failure->failure_class == llm::FailureClass::kBackend;
     if (!again) return fail(failure->message);
