@@ -47,9 +47,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kExitSomeFailed = 1;
-constexpr int kExitUnusable = 2;
+constexpr int kExitBankUnusable = 2;
 constexpr int kExitModel = 3;
-constexpr int kExitInterrupted = 130;
+constexpr int kExitMemoryStopped = 130;
 
 // The name under which --embed serves its model.
 constexpr std::string_view kEmbedName = "memory-embed";
@@ -129,20 +129,20 @@ Result<memory::BankConfig> config_of(const Settings& settings, memory::BankStore
 int fail(Console& console, const std::string& bank, const llm::Failure& failure) {
   if (failure.code == "disk_full") {
     console.error(fmt::format("the disk of {} is full; free space there, and try again", bank));
-    return kExitUnusable;
+    return kExitBankUnusable;
   }
   if (failure.code == "storage_error") {
     console.error(
         fmt::format("{} could not be read or written; check its disk, and try again", bank));
-    return kExitUnusable;
+    return kExitBankUnusable;
   }
   console.error(failure.message);
-  return failure.status >= 500 || failure.status == 429 ? kExitModel : kExitUnusable;
+  return failure.status >= 500 || failure.status == 429 ? kExitModel : kExitBankUnusable;
 }
 
 // --- retain ------------------------------------------------------------------------------------
 
-// The end of the items that are retained together from `begin` on. Those of one document stay
+// The end of the items that are retained together from `begin` on. Items of one document stay
 // together where they can: told in parts, the last part would be all of it.
 size_t end_of_part(const std::vector<memory::RetainItem>& items, size_t begin) {
   size_t end = std::min(begin + kItemsOfRetain, items.size());
@@ -173,7 +173,7 @@ int retain(const MemoryCommand& command, CommandContext& context, memory::BankSt
   Console& console = context.console();
   const StopRelay::Attachment stops(
       relay, StopRelay::Target{[&] { console.note("stopping after the items that are out"); },
-                               [] { std::_Exit(kExitInterrupted); }});
+                               [] { std::_Exit(kExitMemoryStopped); }});
   const size_t all = input.items.size();
   std::set<std::string> documents;  // that are stored
   size_t facts = 0;
@@ -181,7 +181,7 @@ int retain(const MemoryCommand& command, CommandContext& context, memory::BankSt
     if (relay.stopping()) {
       console.end_progress();
       tell_rest(console, input, at);
-      return kExitInterrupted;
+      return kExitMemoryStopped;
     }
     const size_t end = end_of_part(input.items, at);
     std::vector<memory::RetainItem> part;
@@ -263,7 +263,7 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
   }
   if (const auto fault = open->models->chat_fault(config->chat_model)) {
     console.error(fault->message);
-    return kExitUnusable;
+    return kExitBankUnusable;
   }
   std::stop_source cancel;
   const StopRelay::Attachment stops(
@@ -271,7 +271,7 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
                                  console.note("stopping after the calls that are out");
                                  cancel.request_stop();
                                },
-                               [] { std::_Exit(kExitInterrupted); }});
+                               [] { std::_Exit(kExitMemoryStopped); }});
   const memory::ConsolidationOptions options{.config = *config,
                                              .caller = {},
                                              .in_flight_max = config->consolidation_llm_parallelism,
@@ -324,7 +324,7 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
       return kExitSomeFailed;
     case memory::ConsolidationEnd::kCancelled:
       console.note(kGoesOn);
-      return kExitInterrupted;
+      return kExitMemoryStopped;
     case memory::ConsolidationEnd::kStopped:
     case memory::ConsolidationEnd::kFailed:
       break;
@@ -334,7 +334,7 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
         fmt::format("the server asks for a pause of {:.0f} s", seconds(*report.retry_after)));
   }
   console.note(kGoesOn);
-  return report.is_of_bank ? kExitUnusable : kExitModel;
+  return report.is_of_bank ? kExitBankUnusable : kExitModel;
 }
 
 // --- show --------------------------------------------------------------------------------------
@@ -415,8 +415,8 @@ int memory_command(const MemoryCommand& command, const Environment& environment)
   if (!store) return context.fail(store.error());
   std::optional<StopRelay::Attachment> leaves(
       std::in_place, relay,
-      StopRelay::Target{[] { std::_Exit(kExitInterrupted); },
-                        [] { std::_Exit(kExitInterrupted); }});
+      StopRelay::Target{[] { std::_Exit(kExitMemoryStopped); },
+                        [] { std::_Exit(kExitMemoryStopped); }});
   switch (command.verb) {
     case MemoryVerb::kRetain:
       leaves.reset();

@@ -434,7 +434,7 @@ TEST(Consolidation, ARepeatedFactJoinsItsObservationWithoutACall) {
   bank.add("topic: value", {});
   const ConsolidationReport report = run_through(bank, models);
   EXPECT_EQ(report.counts.llm_calls, 0);
-  EXPECT_EQ(report.counts.observations_merged, 2);
+  EXPECT_EQ(report.counts.observations_merged, 1);
   EXPECT_EQ(bank.observations({}).front().proof_count, 3);
 }
 
