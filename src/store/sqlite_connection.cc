@@ -15,24 +15,31 @@ namespace {
 // How long a statement waits for another process that has the file open, a backup for one.
 constexpr int kBusyMs = 5000;
 
-// Whether the last write into the file, or into its log, was refused for its size. SQLite has
-// SQLITE_FULL for ENOSPC alone.
-bool is_limited(sqlite3* handle) {
+bool is_no_room(int error) {
+  return error == EDQUOT || error == EFBIG || error == ENOSPC;
+}
+
+// Why the last input or output failed, if for want of room; otherwise 0. SQLite has SQLITE_FULL for
+// ENOSPC in a write alone. The index of the log is no file that can be asked, so that the last
+// error of the system stands for it.
+int want_of_room(sqlite3* handle) {
   for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
     sqlite3_file* file = nullptr;
     int error = 0;
     if (sqlite3_file_control(handle, "main", which, static_cast<void*>(&file)) == SQLITE_OK &&
         file != nullptr && file->pMethods != nullptr &&
         file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error) == SQLITE_OK &&
-        (error == EDQUOT || error == EFBIG))
-      return true;
+        is_no_room(error))
+      return error;
   }
-  return false;
+  const int error = sqlite3_system_errno(handle);
+  return is_no_room(error) ? error : 0;
 }
 
+constexpr int kPrimaryCode = 0xFF;  // of SQLite's extended codes
+
 ErrorKind kind_of(int code) {
-  constexpr int kPrimary = 0xFF;
-  switch (code & kPrimary) {
+  switch (code & kPrimaryCode) {
     case SQLITE_FULL:
       return ErrorKind::kDiskFull;
     case SQLITE_NOTADB:
@@ -101,8 +108,12 @@ SqliteConnection::~SqliteConnection() {
 
 Error SqliteConnection::failure(std::string_view doing) const {
   const int code = sqlite3_extended_errcode(handle_);
-  const bool is_full = code == SQLITE_IOERR_WRITE && is_limited(handle_);
-  return Error{is_full ? ErrorKind::kDiskFull : kind_of(code),
+  const int error = (code & kPrimaryCode) == SQLITE_IOERR ? want_of_room(handle_) : 0;
+  if (error != 0) {
+    return Error{ErrorKind::kDiskFull, fmt::format("cannot {} {}: {}", doing, path_,
+                                                   std::generic_category().message(error))};
+  }
+  return Error{kind_of(code),
                fmt::format("cannot {} {}: {}", doing, path_, sqlite3_errmsg(handle_))};
 }
 

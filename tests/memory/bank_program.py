@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 from model_server import CHAT, EMBED
@@ -62,6 +63,37 @@ def ended(process):
         out, err = process.communicate()
         raise AssertionError(f"{process.args} did not end: {err.decode()}") from None
     return Ended(process.returncode, out.decode(), err.decode())
+
+
+class Moment:
+    """The n-th question of a kind to `server` from now on; the 0-th is now."""
+
+    def __init__(self, server, kind, number):
+        self.kind, self.left = kind, number
+        self.lock = threading.Lock()
+        self.come = threading.Event()
+        server.on_call = self.count
+        if number == 0:
+            self.come.set()
+
+    def count(self, call):
+        with self.lock:
+            self.left -= call.kind == self.kind
+            if self.left <= 0:
+                self.come.set()
+
+
+def kill_at(process, moment, after_s):
+    """Kills the process this long after the moment. False: it had ended by itself."""
+    watch = threading.Thread(target=lambda: (process.wait(), moment.come.set()))
+    watch.start()
+    moment.come.wait(LIMIT_S)
+    threading.Event().wait(after_s)
+    has_ended = process.poll() is not None
+    if not has_ended:
+        process.kill()
+    watch.join()
+    return not has_ended
 
 
 def killed(process):

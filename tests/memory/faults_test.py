@@ -25,6 +25,10 @@ class Faults(unittest.TestCase):
         retained = self.folder.memory("retain", self.bank, part, *self.flags)
         self.assertEqual(retained.code, 0, retained)
 
+    # One try of each call, so that a server that is lost is given up soon.
+    ONE_TRY = ("--max-attempts", "1", "--memory-set", "consolidation_max_attempts=1",
+               "--memory-set", "consolidation_llm_batch_size=1")
+
     def consolidate(self, *words):
         return self.folder.memory("consolidate", self.bank, *self.flags, *words)
 
@@ -78,7 +82,7 @@ class Faults(unittest.TestCase):
         for fault in (ERROR, CLOSED, NO_RIGHT):
             with self.subTest(fault):
                 self.server.fault = lambda call, fault=fault: fault
-                failed = self.consolidate()
+                failed = self.consolidate(*self.ONE_TRY)
                 self.assertEqual(failed.code, 3, failed)
                 self.assertIn("the same command goes on with the rest", failed.err)
                 stats = self.folder.show(self.bank)["stats"]

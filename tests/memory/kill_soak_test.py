@@ -7,44 +7,15 @@ WINDROW_SOAK=1 kills twenty times as often; WINDROW_SEED repeats a failure.
 
 import os
 import random
-import threading
 import unittest
 
-from bank_program import SOAK, Folder, faults_of_bank, flags_of, observations_of
+from bank_program import (SOAK, Folder, Moment, faults_of_bank, flags_of, kill_at,
+                          observations_of)
 from model_server import CHAT, EMBED, ModelServer
 from story import Story, write_lines
 
 KILLS = 30 * (20 if SOAK else 1)
 SEED = int(os.environ.get("WINDROW_SEED", "1"))
-
-
-class Moment:
-    """The n-th question of a kind from now on: `come` is set when the server has it."""
-
-    def __init__(self, server, kind, number):
-        self.kind, self.left = kind, number
-        self.lock = threading.Lock()
-        self.come = threading.Event()
-        server.on_call = self.count
-
-    def count(self, call):
-        with self.lock:
-            self.left -= call.kind == self.kind
-            if self.left <= 0:
-                self.come.set()
-
-
-def kill_at(process, moment, after_s):
-    """Kills the process this long after the moment. False: it had ended by itself."""
-    watch = threading.Thread(target=lambda: (process.wait(), moment.come.set()))
-    watch.start()
-    moment.come.wait()
-    threading.Event().wait(after_s)
-    has_ended = process.poll() is not None
-    if not has_ended:
-        process.kill()
-    watch.join()
-    return not has_ended
 
 
 class Kills(unittest.TestCase):
@@ -83,7 +54,7 @@ class Kills(unittest.TestCase):
                 part = write_lines(self.folder.path / "part.jsonl", story.more(300))
                 retained = self.folder.memory("retain", self.bank, part, *flags)
                 self.assertEqual(retained.code, 0, retained)
-            moment = Moment(self.server, CHAT, self.random.randint(1, 8))
+            moment = Moment(self.server, CHAT, self.random.randint(0, 8))
             process = self.folder.start("memory", "consolidate", self.bank, *flags)
             kills += kill_at(process, moment, self.random.choice((0, 0.03)) * self.random.random())
             process.communicate()

@@ -1,5 +1,5 @@
-"""What people do wrong with `windrow memory`: each is told what is wrong, where, and what to do, and
-loses nothing."""
+"""What people do wrong with `windrow memory`: they are told what is wrong, where, and what to do,
+and lose nothing."""
 
 import os
 import random
@@ -46,7 +46,7 @@ class Words(Misuse):
 
     def test_an_unknown_subcommand_names_the_nearest(self):
         self.check(("consolidat", self.bank), 2, "\"consolidat\" is not a subcommand",
-                   "did you mean \"consolidate\"?")
+                   "did you mean consolidate?")
         self.check(("forget", self.bank), 2, "\"forget\" is not a subcommand",
                    "retain, recall, consolidate and show")
 
@@ -206,7 +206,7 @@ class Inputs(Misuse):
 
     def test_standard_input_and_line_ends_of_windows(self):
         done = subprocess.run([os.environ["WINDROW_PROGRAM"], "memory", "retain", self.bank, "-"],
-                              input='a: 1\r\n{"content": "b: 2"}\r\n'.encode(), cwd=self.folder.path,
+                              input=b'a: 1\r\n{"content": "b: 2"}\r\n', cwd=self.folder.path,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done)
         found = self.folder.memory("recall", self.bank, "a b")
@@ -233,8 +233,8 @@ class Models(Misuse):
         self.retain()
         done = self.folder.memory("consolidate", self.bank, "--upstream", self.server.url,
                                   "--memory-model", "chta")
-        self.assertIn(done.code, (2, 3), done)
-        self.assertIn("chta", done.err)
+        self.assertEqual(done.code, 3, done)
+        self.assertIn("there is no model chta", done.err)
         self.assertEqual(self.folder.show(self.bank)["stats"]["failed_consolidation"], 0)
 
     def test_no_server(self):
@@ -284,7 +284,7 @@ class FullDisk(Misuse):
 
     def check_told(self, done):
         self.assertEqual(done.code, 2, done)
-        self.assertRegex(done.err, "File too large|disk is full")
+        self.assertRegex(done.err, "File too large|the disk of .* is full")
         self.assertIn(str(self.bank), done.err)
 
     def test_retain(self):
@@ -316,7 +316,7 @@ class FullDisk(Misuse):
         bank = self.folder.path / "new.bank"
         done = self.limited("retain", bank, self.write("facts", "a: 1\n"), size=4096)
         self.assertEqual(done.code, 2, done)
-        self.assertRegex(done.err, "File too large|disk is full")
+        self.assertIn("File too large", done.err)
         self.assertFalse(bank.exists())
         done = self.folder.memory("retain", bank, self.write("facts", "a: 1\n"))
         self.assertEqual(done.code, 0, done)

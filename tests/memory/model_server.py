@@ -136,6 +136,8 @@ class ModelServer:
 class QuestionHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    server_version = "tests"  # another name would be that of a server that people use
+    sys_version = ""
     models = None  # the ModelServer
 
     def log_message(self, *_):
@@ -150,13 +152,17 @@ class QuestionHandler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/v1/models":
             self.reply({"object": "list",
-                        "data": [{"id": name, "object": "model"} for name in (CHAT, EMBED)]})
+                        "data": [{"id": name, "object": "model", "owned_by": "tests"}
+                                 for name in (CHAT, EMBED)]})
         else:
             self.reply({"error": {"message": f"there is no {self.path}"}}, 404)
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/v1/chat/completions":
+        if body.get("model") not in (CHAT, EMBED):
+            self.reply({"error": {"message": f"there is no model {body.get('model')}",
+                                  "code": "model_not_found"}}, 404)
+        elif self.path == "/v1/chat/completions":
             self.chat(body)
         elif self.path == "/v1/embeddings":
             self.embeddings(body)
