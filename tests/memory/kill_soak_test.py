@@ -2,7 +2,7 @@
 run that gets to its end leaves what an undisturbed one would. Between the kills nothing that was
 done is lost, and nothing is done twice.
 
-WINDROW_SOAK=1 kills twenty times as often; WINDROW_SEED repeats a failure.
+WINDROW_SOAK=1 kills five times as often; WINDROW_SEED repeats a failure.
 """
 
 import os
@@ -14,7 +14,7 @@ from bank_program import (SOAK, Folder, Moment, faults_of_bank, flags_of, kill_a
 from model_server import CHAT, EMBED, ModelServer
 from story import Story, write_lines
 
-KILLS = 30 * (20 if SOAK else 1)
+KILLS = 30 * (5 if SOAK else 1)
 SEED = int(os.environ.get("WINDROW_SEED", "1"))
 
 

@@ -2,7 +2,7 @@
 come in and are consolidated by themselves, and started again. What was answered is there, nothing
 is done twice, and operations of a server that died are taken over.
 
-WINDROW_SOAK=1 kills twenty times as often, and waits for a lease to end; WINDROW_SEED repeats a
+WINDROW_SOAK=1 kills five times as often, and waits for a lease to end; WINDROW_SEED repeats a
 failure.
 """
 
@@ -21,7 +21,7 @@ from bank_program import LIMIT_S, SOAK, Folder, Moment, faults_of_bank, flags_of
 from model_server import CHAT, ModelServer
 from story import Story
 
-KILLS = 10 * (20 if SOAK else 1)
+KILLS = 10 * (5 if SOAK else 1)
 SEED = int(os.environ.get("WINDROW_SEED", "1"))
 BANK = "kills 東京"
 PATH = "/v1/default/banks/" + quote(BANK)
