@@ -135,7 +135,7 @@ void BatchDriver::fold_answered(const WorkPtr& work, ChatOutcome outcome) {
     return fail_of_store(work, applied.error());
   if (applied) {
     ++work->outcome.counts.observations_merged;
-    world_.embeddings.add(effects.scope, {older->id});
+    world_.embeddings.add(effects.scope, std::vector<MemoryId>{older->id});
   }
   fold_twins(work);
 }
@@ -265,7 +265,7 @@ void BatchDriver::apply(const WorkPtr& work, BatchDecision decision) {
     written.push_back(create.id);
   for (const UpdateObservation& update : decision.effects.updates)
     written.push_back(update.id);
-  world_.embeddings.add(decision.effects.scope, std::move(written));
+  world_.embeddings.add(decision.effects.scope, written);
   end(work, BatchOutcome::End::kApplied);
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/bank/embedding_model.h"
 #include "memory/bank/new_id.h"
 #include "memory/consolidation/batch_driver.h"
 #include "memory/consolidation/new_embeddings.h"
@@ -88,10 +89,12 @@ class ConsolidationRun {
             bool is_of_bank = false);
 
   BankStore& store_;
+  MemoryModels& models_;
   const Clock& clock_;
   const ConsolidationOptions& options_;
   const ConsolidationListener& listener_;
   const TimePoint began_;
+  const bool embeds_;  // there is an embedding model
   std::stop_source unwanted_;
 
   std::mutex listener_mutex_;  // before mutex_
@@ -121,13 +124,15 @@ ConsolidationRun::ConsolidationRun(BankStore& store, MemoryModels& models,
                                    const ConsolidationListener& listener,
                                    const std::stop_token& cancel)
     : store_(store),
+      models_(models),
       clock_(clock),
       options_(options),
       listener_(listener),
       began_(clock.now()),
+      embeds_(!models.embed_fault(options.config.embed_model)),
       schedule_(batch_facts_max(options.config), std::max(options.in_flight_max, 1)),
-      embeddings_(store, models, executor, options.config, options.caller,
-                  !models.embed_fault(options.config.embed_model), unwanted_.get_token(),
+      embeddings_(store, models, executor, options.config, options.caller, embeds_,
+                  unwanted_.get_token(),
                   [this] {
                     const std::scoped_lock lock(mutex_);
                     changed_.notify_all();
@@ -166,7 +171,8 @@ ConsolidationReport ConsolidationRun::run() {
   }
 }
 
-// Reads what there is to do: facts, and observations that an earlier run left without an embedding.
+// Reads what there is to do: facts to consolidate, and memories without an embedding: an earlier
+// run ended before they had one, their text was edited, or there was no embedding model.
 Result<void> ConsolidationRun::begin() {
   log_.emplace(options_.bank, 0);
   const Result<std::vector<PendingFact>> pending = store_.pending_facts();
@@ -174,11 +180,18 @@ Result<void> ConsolidationRun::begin() {
   const Result<std::vector<Memory>> bare =
       store_.without_embedding(std::numeric_limits<int64_t>::max());
   if (!bare) return bare.error();
-  std::map<Scope, std::vector<MemoryId>> bare_by_scope;
-  for (const Memory& observation : *bare)
-    bare_by_scope[observation.tags].push_back(observation.id);
-  for (auto& [scope, ids] : bare_by_scope)
-    embeddings_.add(scope, std::move(ids));
+  if (embeds_ && !(pending->empty() && bare->empty())) {
+    const Result<void> taken =
+        take_embedding_model(store_, models_.embed_model_name(options_.config.embed_model));
+    if (!taken) return taken.error();
+  }
+  std::map<std::optional<Scope>, std::vector<MemoryId>> bare_by_scope;
+  for (const Memory& memory : *bare) {
+    const bool is_fact = memory.type != MemoryType::kObservation;
+    bare_by_scope[is_fact ? std::nullopt : std::optional(memory.tags)].push_back(memory.id);
+  }
+  for (const auto& [scope, ids] : bare_by_scope)
+    embeddings_.add(scope, ids);
   const std::scoped_lock lock(mutex_);
   for (const PendingFact& fact : *pending) {
     schedule_.add(fact);

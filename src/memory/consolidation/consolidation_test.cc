@@ -14,9 +14,7 @@
 
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
-#include "memory/testing/queued_models.h"
-#include "memory/testing/test_bank.h"
-#include "memory/testing/topic_consolidator.h"
+#include "memory/testing/consolidation_rig.h"
 
 namespace windrow::memory {
 namespace {
@@ -28,88 +26,6 @@ using testing::QueuedModels;
 using testing::TestBank;
 using ::testing::UnorderedElementsAre;
 using windrow::testing::ManualClock;
-
-ChatOutcome by_topic(const ChatCall& call) {
-  return ChatReply{.text = testing::consolidate_topics(call.user), .truncated = false, .usage = {}};
-}
-
-llm::Failure failure(llm::FailureClass of, int32_t status, std::string message = "it failed") {
-  return {.failure_class = of, .status = status, .code = "test", .message = std::move(message)};
-}
-
-std::vector<std::string> texts_of(const std::vector<Memory>& memories) {
-  std::vector<std::string> texts;
-  for (const Memory& memory : memories)
-    texts.push_back(memory.text);
-  return texts;
-}
-
-// Each look at it moves it on by a second, so that nothing waits long.
-class HurryingClock final : public Clock {
- public:
-  TimePoint now() const override { return TimePoint(std::chrono::seconds(++seconds_)); }
-  int64_t unix_seconds() const override { return 1'700'000'000 + seconds_.load(); }
-
- private:
-  mutable std::atomic<int64_t> seconds_ = 0;
-};
-
-// One run on a thread of its own, beside which the test answers the model's calls.
-class LiveRun {
- public:
-  LiveRun(TestBank& bank, QueuedModels& models, const Clock& clock, BankConfig config = {},
-          ConsolidationListener listener = {})
-      : models_(models), listener_(std::move(listener)), thread_([this, &bank, &clock, config] {
-          report_ = consolidate(bank.store(), models_, executor_, clock,
-                                {.config = config,
-                                 .caller = {},
-                                 .in_flight_max = config.consolidation_llm_parallelism,
-                                 .bank = "test",
-                                 .new_id = {}},
-                                listener_, cancel_.get_token());
-          ended_ = true;
-          models_.notify();
-        }) {}
-  ~LiveRun() {
-    if (thread_.joinable()) thread_.join();
-  }
-  LiveRun(const LiveRun&) = delete;
-  LiveRun& operator=(const LiveRun&) = delete;
-
-  // Whether a call waits; false: the run has ended.
-  bool next_call(size_t calls = 1) {
-    return models_.wait_for(calls, [this] { return ended_.load(); });
-  }
-
-  ConsolidationReport finish() {
-    thread_.join();
-    return report_;
-  }
-
-  void cancel() { cancel_.request_stop(); }
-
- private:
-  QueuedModels& models_;
-  const ConsolidationListener listener_;
-  async::Executor executor_{3};
-  std::stop_source cancel_;
-  std::atomic<bool> ended_ = false;
-  ConsolidationReport report_;
-  std::thread thread_;
-};
-
-ConsolidationReport run_through(TestBank& bank, QueuedModels& models,
-                                const BankConfig& config = {}) {
-  const HurryingClock clock;
-  async::Executor executor(3);
-  return consolidate(bank.store(), models, executor, clock,
-                     {.config = config,
-                      .caller = {},
-                      .in_flight_max = config.consolidation_llm_parallelism,
-                      .bank = "test",
-                      .new_id = {}},
-                     {}, {});
-}
 
 TEST(Consolidation, NothingPendingAsksNothing) {
   TestBank bank;
@@ -451,6 +367,19 @@ TEST(Consolidation, WhatWasTrueBeforeAChangeIsToldAgainToTheModel) {
   EXPECT_EQ(observations.front().proof_count, 3);
 }
 
+TEST(Consolidation, AMemoryWithoutAnEmbeddingGetsOne) {
+  TestBank bank;
+  const MemoryId fact = bank.add("topic: value", {});
+  QueuedModels without(by_topic);
+  EXPECT_EQ(run_through(bank, without).end, ConsolidationEnd::kCompleted);
+  QueuedModels with(by_topic, [](const std::vector<std::string>& texts) -> EmbedOutcome {
+    return std::vector<std::vector<float>>(texts.size(), {1, 0});
+  });
+  EXPECT_EQ(run_through(bank, with).end, ConsolidationEnd::kNoNewMemories);
+  EXPECT_THAT(bank.memory(fact).embedding, ElementsAre(1, 0));
+  EXPECT_THAT(bank.observations({}).front().embedding, ElementsAre(1, 0));
+}
+
 TEST(Consolidation, TwinsAreFoldedAndKeepAllSources) {
   TestBank bank;
   // Two topics that the embedding model takes for one.
@@ -476,120 +405,6 @@ TEST(Consolidation, TwinsAreFoldedAndKeepAllSources) {
   EXPECT_EQ(observations.front().proof_count, 2);
   EXPECT_EQ(report.counts.observations_merged, 1);
   EXPECT_FALSE(observations.front().embedding.empty());
-}
-
-// --- any interleaving ends as the serial run does ---
-
-struct Planned {
-  std::string text;
-  std::vector<std::string> tags;
-  ObservationScopes scopes;
-};
-
-std::vector<Planned> planned_facts(Random& random) {
-  const std::vector<std::vector<std::string>> tag_sets = {{}, {"a"}, {"b"}, {"a", "b"}, {"a", "c"}};
-  const std::vector<ScopeKind> kinds = {ScopeKind::kCombined, ScopeKind::kPerTag,
-                                        ScopeKind::kAllCombinations, ScopeKind::kShared};
-  std::vector<Planned> facts;
-  const auto count = 10 + random.below(40);
-  for (uint64_t i = 0; i < count; ++i) {
-    facts.push_back({.text = "topic " + std::to_string(random.below(4)) + ": value " +
-                             std::to_string(random.below(12)),
-                     .tags = tag_sets[random.below(tag_sets.size())],
-                     .scopes = {.kind = kinds[random.below(kinds.size())], .listed = {}}});
-  }
-  return facts;
-}
-
-using Result_ =
-    std::map<std::vector<std::string>, std::map<std::string, std::pair<int64_t, size_t>>>;
-
-Result_ contents_of(TestBank& bank) {
-  Result_ contents;
-  const Result<std::vector<ScopeCount>> scopes = bank.store().scopes();
-  for (const ScopeCount& scope : *scopes) {
-    for (const Memory& observation : bank.observations(scope.scope.list())) {
-      contents[scope.scope.list()].emplace(
-          observation.text, std::pair(observation.proof_count, observation.sources.size()));
-    }
-  }
-  return contents;
-}
-
-TEST(Consolidation, AnyInterleavingEndsAsTheSerialRunDoes) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
-    Random random(seed);
-    const std::vector<Planned> facts = planned_facts(random);
-    BankConfig config;
-    config.consolidation_llm_batch_size = static_cast<int32_t>(random.between(1, 4));
-
-    TestBank serial;
-    TestBank parallel;
-    for (const Planned& fact : facts) {
-      serial.add(fact.text, fact.tags, fact.scopes);
-      parallel.add(fact.text, fact.tags, fact.scopes);
-    }
-    QueuedModels one(by_topic);
-    config.consolidation_llm_parallelism = 1;
-    ASSERT_EQ(run_through(serial, one, config).end, ConsolidationEnd::kCompleted);
-
-    QueuedModels many(by_topic);
-    many.hold();
-    const ManualClock clock;
-    config.consolidation_llm_parallelism = static_cast<int32_t>(random.between(2, 6));
-    LiveRun run(parallel, many, clock, config);
-    while (run.next_call())
-      many.answer_one(random.below(many.waiting().size()));
-    ASSERT_EQ(run.finish().end, ConsolidationEnd::kCompleted);
-    EXPECT_EQ(contents_of(parallel), contents_of(serial)) << "seed " << seed;
-    EXPECT_EQ(parallel.stats().pending_consolidation, 0);
-  }
-}
-
-// --- a soak with faults ---
-
-TEST(Consolidation, FaultsOfAThousandBatchesMarkNoGoodFactAndCreateNothingTwice) {
-  TestBank bank;
-  constexpr int kScopes = 20;
-  constexpr int kTopics = 5;
-  constexpr int kFacts = 2000;
-  Random random(11);
-  std::map<std::vector<std::string>, std::map<std::string, std::string>> expected;
-  std::vector<NewFact> facts;
-  for (int i = 0; i < kFacts; ++i) {
-    NewFact fact;
-    const std::string topic = "topic " + std::to_string(random.below(kTopics));
-    fact.text = topic + ": value " + std::to_string(i);
-    fact.tags = Tags({"scope " + std::to_string(random.below(kScopes))});
-    expected[fact.tags.list()][topic] = fact.text;
-    facts.push_back(std::move(fact));
-  }
-  ASSERT_TRUE(bank.store().retain({.facts = facts}, 1000));
-  std::mutex mutex;
-  Random faults(12);
-  QueuedModels models([&](const ChatCall& call) -> ChatOutcome {
-    const std::scoped_lock lock(mutex);
-    const double draw = faults.unit();
-    if (draw < 0.05) return failure(llm::FailureClass::kTransient, 503);
-    if (draw < 0.10) return ChatReply{.text = "not JSON", .truncated = false, .usage = {}};
-    if (draw < 0.13) return ChatReply{.text = "{\"creates\":[", .truncated = true, .usage = {}};
-    if (draw < 0.14) return failure(llm::FailureClass::kTransient, 429);
-    return by_topic(call);
-  });
-  BankConfig config;
-  config.consolidation_llm_batch_size = 2;
-  config.consolidation_max_attempts = 6;
-  int64_t batches = 0;
-  while (bank.stats().pending_consolidation > 0)
-    batches += run_through(bank, models, config).counts.batches;
-  EXPECT_GE(batches, 1000);
-  EXPECT_EQ(bank.stats().failed_consolidation, 0);
-  for (const auto& [scope, topics] : expected) {
-    std::vector<std::string> texts;
-    for (const auto& [topic, text] : topics)
-      texts.push_back(text);
-    EXPECT_THAT(texts_of(bank.observations(scope)), ::testing::UnorderedElementsAreArray(texts));
-  }
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 namespace windrow::memory {
 namespace {
 
+// Texts of one call of the embedding model.
+constexpr size_t kTextsTogether = 64;
+
 llm::Failure of_store(const Error& error) {
   return {.failure_class = llm::FailureClass::kBackend,
           .status = 500,
@@ -37,29 +40,36 @@ NewEmbeddings::~NewEmbeddings() {
   jobs_.wait_for_none();
 }
 
-void NewEmbeddings::add(const Scope& scope, std::vector<MemoryId> observations) {
-  if (!active_ || observations.empty()) return;
-  const auto texts = std::ssize(observations);
+void NewEmbeddings::add(const std::optional<Scope>& scope, const std::vector<MemoryId>& memories) {
+  if (!active_ || memories.empty()) return;
+  const auto texts = std::ssize(memories);
   {
     const std::scoped_lock lock(mutex_);
     if (failure_) return;
     pending_[scope] += texts;
   }
-  Result<std::vector<Memory>> read = store_.memories(observations);
+  Result<std::vector<Memory>> read = store_.memories(memories);
   if (!read) return ended(scope, texts, of_store(read.error()));
   // A text that kept its embedding needs no other one, and one may be gone by now.
-  std::erase_if(*read, [](const Memory& observation) { return !observation.embedding.empty(); });
+  std::erase_if(*read, [](const Memory& memory) { return !memory.embedding.empty(); });
+  std::vector<Job> jobs;
+  for (Memory& memory : *read) {
+    if (jobs.empty() || jobs.back().memories.size() == kTextsTogether)
+      jobs.push_back({.scope = scope, .memories = {}});
+    jobs.back().memories.push_back(std::move(memory));
+  }
+  for (Job& job : jobs) {
+    jobs_.enter();
+    embed(std::move(job));
+  }
   ended(scope, texts - std::ssize(*read), std::nullopt);
-  if (read->empty()) return;
-  jobs_.enter();
-  embed({.scope = scope, .observations = *std::move(read)});
 }
 
 void NewEmbeddings::embed(Job job) {
   std::vector<std::string> texts;
-  texts.reserve(job.observations.size());
-  for (const Memory& observation : job.observations)
-    texts.push_back(observation.text);
+  texts.reserve(job.memories.size());
+  for (const Memory& memory : job.memories)
+    texts.push_back(memory.text);
   auto shared = std::make_shared<const Job>(std::move(job));
   models_.embed(config_.embed_model, std::move(texts), caller_, unwanted_,
                 [this, shared](EmbedOutcome outcome) {
@@ -71,14 +81,14 @@ void NewEmbeddings::embed(Job job) {
 }
 
 void NewEmbeddings::store_all(const Job& job, EmbedOutcome outcome) {
-  const auto texts = std::ssize(job.observations);
+  const auto texts = std::ssize(job.memories);
   if (auto* failure = std::get_if<llm::Failure>(&outcome))
     return ended(job.scope, texts, std::move(*failure));
   const auto& vectors = std::get<std::vector<std::vector<float>>>(outcome);
-  for (size_t i = 0; i < job.observations.size() && i < vectors.size(); ++i) {
-    const Memory& observation = job.observations[i];
+  for (size_t i = 0; i < job.memories.size() && i < vectors.size(); ++i) {
+    const Memory& memory = job.memories[i];
     const Result<void> set =
-        store_.set_embedding({.id = observation.id, .version = observation.version}, vectors[i]);
+        store_.set_embedding({.id = memory.id, .version = memory.version}, vectors[i]);
     if (!set) return ended(job.scope, texts, of_store(set.error()));
   }
   look_for_twins(job);
@@ -86,10 +96,10 @@ void NewEmbeddings::store_all(const Job& job, EmbedOutcome outcome) {
 }
 
 void NewEmbeddings::look_for_twins(const Job& job) {
-  if (config_.consolidation_dedup_threshold >= 1) return;
-  const Result<std::vector<Memory>> all = store_.observations_of(job.scope);
+  if (!job.scope || config_.consolidation_dedup_threshold >= 1) return;
+  const Result<std::vector<Memory>> all = store_.observations_of(*job.scope);
   if (!all) return;  // a twin that is not found now is found at the next change
-  for (const Memory& written : job.observations) {
+  for (const Memory& written : job.memories) {
     const auto now = std::ranges::find(*all, written.id, &Memory::id);
     if (now == all->end() || now->version != written.version) continue;
     const std::optional<MemoryId> twin = twin_of(*now, *all, config_.consolidation_dedup_threshold);
@@ -97,11 +107,12 @@ void NewEmbeddings::look_for_twins(const Job& job) {
     const std::scoped_lock lock(mutex_);
     const auto [one, other] = std::minmax(written.id, *twin);
     if (!seen_.emplace(one, other).second) continue;
-    twins_[job.scope].push_back({.newer = written.id, .older = *twin});
+    twins_[*job.scope].push_back({.newer = written.id, .older = *twin});
   }
 }
 
-void NewEmbeddings::ended(const Scope& scope, int64_t texts, std::optional<llm::Failure> failure) {
+void NewEmbeddings::ended(const std::optional<Scope>& scope, int64_t texts,
+                          std::optional<llm::Failure> failure) {
   {
     const std::scoped_lock lock(mutex_);
     const auto pending = pending_.find(scope);

@@ -53,8 +53,9 @@ class NewEmbeddings {
   NewEmbeddings(const NewEmbeddings&) = delete;
   NewEmbeddings& operator=(const NewEmbeddings&) = delete;
 
-  // These observations of a scope were written: reads them and computes what is missing.
-  void add(const Scope& scope, std::vector<MemoryId> observations);
+  // These observations of a scope were written: reads them and computes what is missing. Without a
+  // scope they are facts: of no scope's business, but vectors shall find them.
+  void add(const std::optional<Scope>& scope, const std::vector<MemoryId>& memories);
 
   bool has_room(const Scope& scope) const;
   bool idle() const;  // nothing is being computed
@@ -68,14 +69,14 @@ class NewEmbeddings {
 
  private:
   struct Job {
-    Scope scope;
-    std::vector<Memory> observations;
+    std::optional<Scope> scope;
+    std::vector<Memory> memories;
   };
 
   void embed(Job job);
   void store_all(const Job& job, EmbedOutcome outcome);
   void look_for_twins(const Job& job);
-  void ended(const Scope& scope, int64_t texts, std::optional<llm::Failure> failure);
+  void ended(const std::optional<Scope>& scope, int64_t texts, std::optional<llm::Failure> failure);
 
   BankStore& store_;
   MemoryModels& models_;
@@ -88,7 +89,7 @@ class NewEmbeddings {
 
   async::InFlightCounter jobs_;
   mutable std::mutex mutex_;
-  std::map<Scope, int64_t> pending_;
+  std::map<std::optional<Scope>, int64_t> pending_;
   std::map<Scope, std::vector<Twins>> twins_;
   std::set<std::pair<MemoryId, MemoryId>> seen_;
   std::optional<llm::Failure> failure_;

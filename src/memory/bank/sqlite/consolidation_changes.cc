@@ -146,9 +146,9 @@ Result<int64_t> recover_failed_facts(BankChange& change) {
 }
 
 Result<std::vector<Memory>> read_without_embedding(const Queries& queries, int64_t limit) {
-  Result<std::vector<StoredMemory>> stored = read_memories(
-      queries, "m.type = 2 AND m.embedded = 0 AND m.invalidated IS NULL ORDER BY m.row LIMIT ?",
-      {limit}, WithEmbedding::kNo);
+  Result<std::vector<StoredMemory>> stored =
+      read_memories(queries, "m.embedded = 0 AND m.invalidated IS NULL ORDER BY m.row LIMIT ?",
+                    {limit}, WithEmbedding::kNo);
   if (!stored) return stored.error();
   return memories_in(*std::move(stored));
 }

@@ -66,7 +66,7 @@ CREATE INDEX memories_pending ON memories (row)
   WHERE consolidated IS NULL AND failed IS NULL AND invalidated IS NULL AND type < 2;
 CREATE INDEX memories_failed ON memories (failed) WHERE failed IS NOT NULL;
 CREATE INDEX memories_in_scope ON memories (tag_set, row) WHERE type = 2;
-CREATE INDEX memories_without_embedding ON memories (row) WHERE type = 2 AND embedded = 0;
+CREATE INDEX memories_without_embedding ON memories (row) WHERE embedded = 0;
 CREATE INDEX memories_by_text ON memories (text_key) WHERE type < 2;
 CREATE INDEX memories_by_mention ON memories (mentioned, created);
 CREATE INDEX memories_by_document ON memories (document) WHERE document <> '';
