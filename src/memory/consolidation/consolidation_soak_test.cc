@@ -48,7 +48,8 @@ std::vector<Planned> planned_facts(Random& random) {
   return facts;
 }
 
-using Result_ =
+// Of each scope: proof count and sources, by text.
+using Contents =
     std::map<std::vector<std::string>, std::map<std::string, std::pair<int64_t, size_t>>>;
 
 Contents contents_of(TestBank& bank) {

@@ -19,11 +19,16 @@
 namespace windrow::memory {
 namespace {
 
+using testing::by_topic;
 using ::testing::ElementsAre;
+using testing::failure;
 using ::testing::HasSubstr;
+using testing::LiveRun;
 using ::testing::Not;
 using testing::QueuedModels;
+using testing::run_through;
 using testing::TestBank;
+using testing::texts_of;
 using ::testing::UnorderedElementsAre;
 using windrow::testing::ManualClock;
 
