@@ -66,10 +66,11 @@ def ended(process):
 
 
 class Moment:
-    """The n-th question of a kind to `server` from now on; the 0-th is now."""
+    """The n-th question of a kind to `server` from now on; the 0-th is now. With `holds` that one
+    and all after it get no answer until `server.answering` is set."""
 
-    def __init__(self, server, kind, number):
-        self.kind, self.left = kind, number
+    def __init__(self, server, kind, number, holds=False):
+        self.server, self.kind, self.left, self.holds = server, kind, number, holds
         self.lock = threading.Lock()
         self.come = threading.Event()
         server.on_call = self.count
@@ -79,6 +80,8 @@ class Moment:
     def count(self, call):
         with self.lock:
             self.left -= call.kind == self.kind
+            if self.left == 0 and self.holds and not self.come.is_set():
+                self.server.answering.clear()
             if self.left <= 0:
                 self.come.set()
 

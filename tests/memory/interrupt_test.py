@@ -2,10 +2,9 @@
 
 import random
 import signal
-import threading
 import unittest
 
-from bank_program import Folder, ended, faults_of_bank, flags_of, killed
+from bank_program import LIMIT_S, Folder, Moment, ended, faults_of_bank, flags_of, killed
 from model_server import CHAT, EMBED, ModelServer
 from story import Story, write_lines
 
@@ -27,22 +26,12 @@ class HeldServer(unittest.TestCase):
 
     def start_and_hold(self, verb, kind, number, *words):
         """A command whose n-th question of a kind, and all after it, get no answer."""
-        held = threading.Event()
-        left = [number]
-
-        def count(call):
-            left[0] -= call.kind == kind
-            if left[0] <= 0:
-                self.server.answering.clear()
-                held.set()
-
-        self.server.on_call = count
+        moment = Moment(self.server, kind, number, holds=True)
         process = self.folder.start("memory", verb, self.bank, *words, *self.flags)
-        self.assertTrue(held.wait(60), "the server was not asked")
+        self.assertTrue(moment.come.wait(LIMIT_S), "the server was not asked")
         return process
 
     def release(self):
-        self.server.on_call = lambda call: None
         self.server.answering.set()
 
 

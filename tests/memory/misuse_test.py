@@ -79,7 +79,7 @@ class Settings(Misuse):
 
     def test_an_unknown_key_names_the_nearest(self):
         self.check_setting("consolidation_llm_batch_sise=4", "consolidation_llm_batch_sise",
-                           "did you mean \"consolidation_llm_batch_size\"?")
+                           "did you mean consolidation_llm_batch_size?")
 
     def test_a_wrong_type_or_range_says_what_it_must_be(self):
         self.check_setting("consolidation_llm_batch_size=four", "consolidation_llm_batch_size",
@@ -195,8 +195,9 @@ class Inputs(Misuse):
 
     def test_files_that_cannot_be_read(self):
         missing = self.folder.path / "missing.jsonl"
-        self.check(("retain", self.bank, missing), 2, str(missing), "no such file")
-        self.check(("retain", self.bank, self.folder.path), 2, str(self.folder.path), "a folder")
+        self.check(("retain", self.bank, missing), 2, str(missing), "No such file")
+        self.check(("retain", self.bank, self.folder.path), 2, str(self.folder.path),
+                   "directory")
         self.assertFalse(self.bank.exists(), "a bank was made")
 
     def test_nothing_to_retain_is_no_fault(self):
@@ -259,8 +260,8 @@ class Models(Misuse):
         self.server.embedding_size += 1
         more = self.write("more", "b: 1\n")
         for command in (("retain", self.bank, more), ("recall", self.bank, "topic1x1")):
-            self.check((*command, *self.flags), 2, "64", "65")
-        self.check(("consolidate", self.bank, *self.flags), 2, "64", "65")
+            self.check((*command, *self.flags), 2, "256", "257")
+        self.check(("consolidate", self.bank, *self.flags), 2, "256", "257")
         self.server.embedding_size -= 1
         done = self.folder.memory("consolidate", self.bank, *self.flags)
         self.assertEqual(done.code, 0, done)

@@ -69,8 +69,7 @@ def embedding(text, size):
     vector = [0.0] * size
     for word in re.findall(r"\w+", text.lower()):
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-        place, sign = struct.unpack("<IB", digest[:5])
-        vector[place % size] += 1.0 if sign % 2 else -1.0
+        vector[struct.unpack("<Q", digest)[0] % size] += 1.0
     length = math.sqrt(sum(x * x for x in vector)) or 1.0
     return [x / length for x in vector]
 
@@ -83,7 +82,7 @@ class ModelServer:
     `answering` is clear, replies wait.
     """
 
-    def __init__(self, delay_s=0.0, embedding_size=64):
+    def __init__(self, delay_s=0.0, embedding_size=256):
         self.delay_s = delay_s
         self.embedding_size = embedding_size
         self.fault = lambda call: None

@@ -142,8 +142,7 @@ class ServeKills(unittest.TestCase):
 
     def test_an_operation_of_a_killed_server_is_taken_over(self):
         story = Story(self.random)
-        self.models.answering.clear()
-        moment = Moment(self.models, CHAT, 1)
+        moment = Moment(self.models, CHAT, 1, holds=True)
         server = Server(self.folder, self.models)
         self.tell(server, story, 1)
         self.assertTrue(kill_at(server.process, moment, 0))
@@ -159,8 +158,7 @@ class ServeKills(unittest.TestCase):
 
     def test_a_server_that_is_stopped_hands_its_operation_to_the_next(self):
         story = Story(self.random)
-        self.models.answering.clear()
-        moment = Moment(self.models, CHAT, 1)
+        moment = Moment(self.models, CHAT, 1, holds=True)
         server = Server(self.folder, self.models)
         self.tell(server, story, 1)
         moment.come.wait(LIMIT_S)

@@ -51,11 +51,17 @@ std::string_view without_blanks_around(std::string_view line) {
   return line.substr(0, line.find_last_not_of(kBlanksOfLine) + 1);
 }
 
-// A line has one item, so its number among the items of a request says nothing.
-Error of_item(std::string message) {
+// The message of a request's failure, with the member. A line has one item, so its number among the
+// items of a request says nothing.
+Error of_item(const llm::Failure& failure) {
   constexpr std::string_view kPlace = "items[0].";
-  if (message.starts_with(kPlace)) message.erase(0, kPlace.size());
-  return Error{ErrorKind::kInvalid, std::move(message)};
+  const auto within_item = [&](const std::string& text) {
+    return text.starts_with(kPlace) ? text.substr(kPlace.size()) : text;
+  };
+  const std::string message = within_item(failure.message);
+  const std::string member = within_item(failure.param);
+  const bool is_named = message.contains(member.substr(0, member.find('[')));
+  return Error{ErrorKind::kInvalid, is_named ? message : fmt::format("{}: {}", member, message)};
 }
 
 Result<memory::RetainItem> item_of_line(std::string_view line,
@@ -71,7 +77,7 @@ Result<memory::RetainItem> item_of_line(std::string_view line,
     boost::json::array items;
     items.push_back(std::move(std::get<boost::json::value>(parsed)));
     auto read = api::read_retain({{"items", std::move(items)}});
-    if (const auto* failure = std::get_if<llm::Failure>(&read)) return of_item(failure->message);
+    if (const auto* failure = std::get_if<llm::Failure>(&read)) return of_item(*failure);
     item = std::move(std::get<api::RetainRequest>(read).items.front());
   } else {
     item.content = line;
@@ -81,8 +87,7 @@ Result<memory::RetainItem> item_of_line(std::string_view line,
     all.insert(all.end(), tags.begin(), tags.end());
     item.tags = memory::Tags(std::move(all));
   }
-  if (const std::optional<llm::Failure> fault = memory::fault_of({item}))
-    return of_item(fault->message);
+  if (const std::optional<llm::Failure> fault = memory::fault_of({item})) return of_item(*fault);
   return item;
 }
 

@@ -107,7 +107,9 @@ EmbedOutcome embed_outcome(llm::Outcome outcome, size_t texts) {
       squares += static_cast<double>(number) * number;
     // Also false for NaN.
     if (!(squares > 0) || std::isinf(squares))
-      return unusable("an embedding is no direction: its numbers are all 0, or not finite");
+      return unusable(
+          "an embedding is no direction: its numbers are all 0, or not finite; "
+          "does this model embed texts? --memory-embed names it");
     const auto length = static_cast<float>(std::sqrt(squares));
     for (float& number : vector)
       number /= length;
