@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,7 +80,8 @@ class Tokenizer {
 // The text of tokens, each of the vocabulary; bytes that are no character become U+FFFD.
 std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens);
 
-// Loads a tokenizer when it is first asked for, and keeps it. Thread-safe.
+// Loads a tokenizer when it is first asked for, and keeps it until it turns out to be a wrong one.
+// Thread-safe.
 class LazyTokenizer {
  public:
   using Load = std::function<Result<std::shared_ptr<const Tokenizer>>()>;
@@ -87,13 +89,22 @@ class LazyTokenizer {
   explicit LazyTokenizer(Load load) : load_(std::move(load)) {}
 
   // Blocks while it is loaded: about as long as reading a vocabulary takes. Errors are those of
-  // `load`, which the next call tries again.
+  // `load`, which the next call tries again; and kInvalid with refusal().
   Result<std::shared_ptr<const Tokenizer>> get();
+
+  // It is not the tokenizer of its model, `why` in words for clients: get() returns it no more.
+  // A caller that has it
+  // already keeps it.
+  void refuse(std::string why);
+
+  // The `why` of refuse().
+  std::optional<std::string> refusal() const;
 
  private:
   const Load load_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::shared_ptr<const Tokenizer> loaded_;  // null: not yet
+  std::optional<std::string> refusal_;
 };
 
 }  // namespace windrow::llm

@@ -122,6 +122,10 @@ std::variant<LoadedModel, llm::Failure> load(const ModelRegistry& models, PageBo
   }
   Result<std::shared_ptr<const llm::Tokenizer>> tokenizer = model->tokenizer->get();
   if (!tokenizer) {
+    if (std::optional<std::string> refusal = model->tokenizer->refusal()) {
+      return llm::Failure{
+          .code = "unsupported_by_model", .message = *std::move(refusal), .param = "model"};
+    }
     // Clients do not learn where a file is.
     return load_failed(model->name, "its tokenizer cannot be read from its file; ask the operator");
   }

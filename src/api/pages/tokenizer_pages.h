@@ -3,7 +3,8 @@
 // whether the model is loaded or not. docs/api.md lists the fields.
 //
 // A page is a reply, or what is wrong: with the field and its cause, in the name of the client's
-// field. 400 unsupported_by_model for a model without a tokenizer. Any thread; blocks while the
+// field. 400 unsupported_by_model for a model without a tokenizer, or with one that is not
+// its own (LazyTokenizer::refuse). Any thread; blocks while the
 // model's tokenizer is loaded, which is once.
 #pragma once
 

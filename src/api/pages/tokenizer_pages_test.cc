@@ -182,6 +182,23 @@ TEST_F(WithUnreadableTokenizer, AClientDoesNotLearnThePath) {
   EXPECT_EQ(reply.body.find("secret"), std::string::npos);
 }
 
+class WithWrongTokenizer : public TokenizerPages {
+ protected:
+  explicit WithWrongTokenizer(std::shared_ptr<llm::LazyTokenizer> tokenizer = byte_tokenizer())
+      : TokenizerPages(tokenizer), wrong_(std::move(tokenizer)) {}
+
+  const std::shared_ptr<llm::LazyTokenizer> wrong_;
+};
+
+TEST_F(WithWrongTokenizer, EveryPageSaysWhyOnceThatIsKnown) {
+  asked("/tokenize", R"({"content":"hi"})");
+  wrong_->refuse("--tokenizer m: it is another one");
+  for (const auto& [path, page] : tokenizer_pages()) {
+    expect_refused(path, R"({"content":"hi"})", "unsupported_by_model", "model",
+                   "--tokenizer m: it is another one");
+  }
+}
+
 TEST(TokenizerPagesWhileLoading, AreNotReady) {
   testing::ServerRig rig;
   const Reply reply = rig.ask(post("/tokenize", R"({"content":"hi"})"));
