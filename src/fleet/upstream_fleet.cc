@@ -89,8 +89,13 @@ Result<void> UpstreamDispatch::open(const Start& start) {
   std::vector<dispatch::DispatchUpstream> upstreams;
   for (size_t i = 0; i < servers_->size(); ++i) {
     const UpstreamChoice& choice = options_.choices[servers_->position(i)];
+    llm::Backend* backend = &servers_->backend(i);
+    if (start.tokenizers != nullptr) {
+      watched_.push_back(std::make_unique<WatchedBackend>(*backend, *start.tokenizers));
+      backend = watched_.back().get();
+    }
     upstreams.push_back(
-        {.backend = &servers_->backend(i),
+        {.backend = backend,
          .concurrency = dispatch::ConcurrencyOptions{.fixed = choice.concurrency.value_or(0),
                                                      .limit_max = kInFlightMax},
          .quota = i});
@@ -158,7 +163,8 @@ Result<void> UpstreamJobFleet::open(const JobStart& start) {
   return calls_.open({.serving = false,
                       .refusal = start.refusal,
                       .on_budget_spent = start.on_budget_spent,
-                      .on_all_failed = start.on_all_failed});
+                      .on_all_failed = start.on_all_failed,
+                      .tokenizers = nullptr});
 }
 
 llm::BackendStats UpstreamJobFleet::stats() const {
@@ -238,8 +244,12 @@ std::vector<std::string> UpstreamJobFleet::final_notes() const {
 // --- a server ---
 
 Result<void> UpstreamServerFleet::open(const ServerStart&) {
-  const Result<void> opened =
-      calls_.open({.serving = true, .refusal = {}, .on_budget_spent = {}, .on_all_failed = {}});
+  const bool has_tokenizers = !calls_.options().tokenizers.empty();
+  const Result<void> opened = calls_.open({.serving = true,
+                                           .refusal = {},
+                                           .on_budget_spent = {},
+                                           .on_all_failed = {},
+                                           .tokenizers = has_tokenizers ? &watch_ : nullptr});
   return opened ? open_tokenizers() : opened;
 }
 
@@ -258,6 +268,7 @@ Result<void> UpstreamServerFleet::open_tokenizers() {
     if (const auto loaded = tokenizer->get(); !loaded)
       return loaded.error().in(fmt::format("--tokenizer {}", choice.name));
     tokenizers_[choice.name] = tokenizer;
+    watch_.add(choice.name, choice.path, tokenizer);
   }
   return {};
 }

@@ -19,6 +19,7 @@
 #include "fleet/fleet_options.h"
 #include "fleet/job_fleet.h"
 #include "fleet/server_fleet.h"
+#include "fleet/tokenizer_watch.h"
 #include "http/client.h"
 #include "http/loop.h"
 #include "http/reply_budget.h"
@@ -37,6 +38,7 @@ class UpstreamDispatch {
     std::function<std::optional<Error>()> refusal;  // JobStart
     std::function<void()> on_budget_spent;          // JobStart
     std::function<void()> on_all_failed;            // JobStart
+    TokenizerWatch* tokenizers = nullptr;           // sees all answers; outlives it; may be null
   };
 
   // `disk`, `clock` and `events` outlive it.
@@ -76,6 +78,7 @@ class UpstreamDispatch {
   std::optional<http::ReplyBudget> reply_budget_;  // of a job
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<upstream::UpstreamFleet> servers_;
+  std::vector<std::unique_ptr<WatchedBackend>> watched_;  // of each server; empty: none is watched
   std::unique_ptr<dispatch::ResponseCache> cache_;
   std::unique_ptr<dispatch::ThreadWaker> waker_;
   std::unique_ptr<dispatch::Dispatcher> dispatcher_;
@@ -111,7 +114,10 @@ class UpstreamServerFleet final : public ServerFleet {
   // As UpstreamDispatch.
   UpstreamServerFleet(UpstreamFleetOptions options, store::Disk& disk, const Clock& clock,
                       FleetEvents& events)
-      : clock_(clock), events_(events), calls_(std::move(options), disk, clock, events) {}
+      : clock_(clock),
+        events_(events),
+        watch_(events),
+        calls_(std::move(options), disk, clock, events) {}
 
   // Errors also: those of load_tokenizer; kInvalid for a tokenizer of a model that no server has.
   Result<void> open(const ServerStart& start) override;
@@ -127,11 +133,12 @@ class UpstreamServerFleet final : public ServerFleet {
 
   const Clock& clock_;
   FleetEvents& events_;
-  UpstreamDispatch calls_;
 
-  // Set by open(); destroyed from the last to the first.
+  // Set by open(); destroyed from the last to the first, as answers use the tokenizers.
   std::unique_ptr<engine::LlamaLibrary> library_;                          // null: no file needs it
   std::map<std::string, std::shared_ptr<llm::LazyTokenizer>> tokenizers_;  // by name of the model
+  TokenizerWatch watch_;
+  UpstreamDispatch calls_;
 };
 
 }  // namespace windrow::fleet

@@ -89,6 +89,42 @@ TEST(ServeUpstream, AFileHereIsTheTokenizerOfAModelThere) {
   EXPECT_THAT(fault("sim=missing.gguf"), HasSubstr("there is no such model file"));
 }
 
+TEST(ServeUpstream, ATokenizerThatIsNotTheServersIsRefused) {
+  const JobFolder folder;
+  folder.use_model(model_path("qwen3"));
+  Served behind(folder, {"--model", "right=model.gguf", "--model", "wrong=sim:instant"});
+  ASSERT_TRUE(behind.wait_until_ready());
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port()),
+                        "--tokenizer", "right=model.gguf", "--tokenizer", "wrong=model.gguf"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const auto tokenize = [&](std::string_view model) {
+    return front.post("/tokenize", fmt::format(R"({{"model":"{}","content":"a"}})", model));
+  };
+  for (const char* model : {"right", "wrong"}) {
+    EXPECT_EQ(tokenize(model).status, 200) << "nothing is known yet";
+    const std::string wish =
+        fmt::format(R"("model":"{}","max_tokens":1,"return_token_ids":true)", model);
+    EXPECT_EQ(
+        front
+            .post("/v1/chat/completions",
+                  fmt::format(R"({{{},"messages":[{{"role":"user","content":"the old house"}}]}})",
+                              wish))
+            .status,
+        200);
+    EXPECT_EQ(
+        front.post("/v1/completions", fmt::format(R"({{{},"prompt":"the house"}})", wish)).status,
+        200);
+  }
+  EXPECT_EQ(tokenize("right").status, 200);
+  for (const char* path : {"/tokenize", "/detokenize", "/apply-template"}) {
+    const HttpReply refused = front.post(path, R"({"model":"wrong"})");
+    EXPECT_EQ(refused.status, 400) << refused.body;
+    EXPECT_THAT(refused.body, HasSubstr("--tokenizer wrong"));
+    EXPECT_THAT(refused.body, Not(HasSubstr("house")));
+  }
+  EXPECT_TRUE(front.process().wait_for_errors("--tokenizer wrong="));
+}
+
 TEST(ServeUpstream, ClientsDoNotSeeTheUrlsOfUpstreams) {
   const JobFolder folder;
   const SimUpstream behind(folder, {"--fault", "reset=1"});
