@@ -43,8 +43,21 @@ class Server:
                 break
         else:
             raise AssertionError(f"the server ended: {self.process.stderr.read().decode()}")
-        for pipe in (self.process.stdout, self.process.stderr):
-            threading.Thread(target=pipe.read, daemon=True).start()
+        self.readers = [threading.Thread(target=self.drain, args=(pipe,))
+                        for pipe in (self.process.stdout, self.process.stderr)]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def drain(pipe):
+        with pipe:
+            pipe.read()
+
+    def wait(self):
+        code = self.process.wait(LIMIT_S)
+        for reader in self.readers:
+            reader.join()
+        return code
 
     def ask(self, method, path, body=None):
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=LIMIT_S)
@@ -77,7 +90,7 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(LIMIT_S)
+        return self.wait()
 
 
 class ServeKills(unittest.TestCase):
@@ -134,6 +147,7 @@ class ServeKills(unittest.TestCase):
             killer.start()
             doubtful = self.tell(server, story, 3)
             killer.join()
+            server.wait()
             kills += 1
         self.let_leases_end()
         server = Server(self.folder, self.models)
@@ -146,6 +160,7 @@ class ServeKills(unittest.TestCase):
         server = Server(self.folder, self.models)
         self.tell(server, story, 1)
         self.assertTrue(kill_at(server.process, moment, 0))
+        server.wait()
         self.models.answering.set()
         (orphan,) = self.rows("SELECT id, type FROM operations WHERE status = 'processing'")
         self.assertEqual(orphan[1], "consolidation")

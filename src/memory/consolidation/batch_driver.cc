@@ -58,8 +58,8 @@ BatchFault fault_of(const llm::Failure& failure) {
   return {.failure = verdict.failure,
           .why = failure.message,
           .wait = verdict.wait,
-          .is_of_facts = failure.prompt_excess.has_value() || failure.status == kTooLarge ||
-                         failure.code == "context_length_exceeded"};
+          .is_of_facts = failure.answered || failure.prompt_excess.has_value() ||
+                         failure.status == kTooLarge || failure.code == "context_length_exceeded"};
 }
 
 void BatchDriver::start(ScopeBatch batch, Done done) {
