@@ -60,7 +60,7 @@ Error of_item(const llm::Failure& failure) {
   };
   const std::string message = within_item(failure.message);
   const std::string member = within_item(failure.param);
-  const bool is_named = message.contains(member.substr(0, member.find('[')));
+  const bool is_named = message.find(member.substr(0, member.find('['))) != std::string::npos;
   return Error{ErrorKind::kInvalid, is_named ? message : fmt::format("{}: {}", member, message)};
 }
 
