@@ -265,10 +265,14 @@ class BankStore {
   // Clears these stamps, so that the facts are pending again; returns how many.
   virtual Result<int64_t> recover_failed(UnixMs now) = 0;
 
-  // Valid memories that have no embedding, the oldest first. `set_embedding` does nothing if the
-  // text has changed since (`version`), or the memory is gone.
+  // Valid memories that have no embedding, the oldest first.
   virtual Result<std::vector<Memory>> without_embedding(int64_t limit) = 0;
-  virtual Result<void> set_embedding(const Witness& memory, std::span<const float> embedding) = 0;
+  // One whose text has changed since (`memory.version`), or that is gone, gets none.
+  struct Embedding {
+    Witness memory;
+    std::vector<float> vector;
+  };
+  virtual Result<void> set_embeddings(std::span<const Embedding> embeddings) = 0;
 
   // --- operations ---
 

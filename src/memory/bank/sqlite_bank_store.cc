@@ -331,10 +331,14 @@ Result<std::vector<Memory>> SqliteBankStore::without_embedding(int64_t limit) {
       [&](const Queries& queries) { return read_without_embedding(queries, limit); });
 }
 
-Result<void> SqliteBankStore::set_embedding(const Witness& memory,
-                                            std::span<const float> embedding) {
-  return write<void>(kUnsynced, 0,
-                     [&](BankChange& change) { return embed_memory(change, memory, embedding); });
+Result<void> SqliteBankStore::set_embeddings(std::span<const Embedding> embeddings) {
+  return write<void>(kUnsynced, 0, [&](BankChange& change) -> Result<void> {
+    for (const Embedding& embedding : embeddings) {
+      Result<void> done = embed_memory(change, embedding.memory, embedding.vector);
+      if (!done) return done;
+    }
+    return {};
+  });
 }
 
 // --- operations: leases and progress mean nothing once their process is gone --------------------

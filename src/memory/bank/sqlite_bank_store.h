@@ -79,7 +79,7 @@ class SqliteBankStore final : public BankStore {
                            UnixMs now) override;
   Result<int64_t> recover_failed(UnixMs now) override;
   Result<std::vector<Memory>> without_embedding(int64_t limit) override;
-  Result<void> set_embedding(const Witness& memory, std::span<const float> embedding) override;
+  Result<void> set_embeddings(std::span<const Embedding> embeddings) override;
 
   Result<void> add_operation(const Operation& operation) override;
   Result<Submitted> submit_consolidation(const OperationId& id, UnixMs now) override;

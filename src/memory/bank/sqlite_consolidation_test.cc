@@ -77,7 +77,8 @@ TEST_F(SqliteConsolidationTest, AnObservationHasItsSourcesAndStampsThem) {
 TEST_F(SqliteConsolidationTest, UpdatesAddSourcesAndKeepHistory) {
   const MemoryId first = retained_one(fact("a", {"x"}));
   const MemoryId observation = observed("one", scope_, {first});
-  ASSERT_TRUE(store().set_embedding({observation, 1}, std::vector<float>{1, 0}));
+  ASSERT_TRUE(store().set_embeddings(
+      std::vector<BankStore::Embedding>{{{observation, 1}, std::vector<float>{1, 0}}}));
   NewFact more = fact("b", {"x"});
   more.times.mentioned = 99;
   const MemoryId second = retained_one(more);
@@ -310,14 +311,21 @@ TEST_F(SqliteConsolidationTest, FailedFactsAreMarkedAndRecovered) {
 TEST_F(SqliteConsolidationTest, EmbeddingsComeLaterAndOnlyForTheSameText) {
   const MemoryId observation = observed("tea", scope_, {retained_one(fact("a", {"x"}))});
   ASSERT_THAT(bare_observations(), SizeIs(1));
-  ASSERT_TRUE(store().set_embedding({observation, 7}, std::vector<float>{1, 0}));
-  ASSERT_TRUE(store().set_embedding({MemoryId{"none"}, 1}, std::vector<float>{1, 0}));
+  ASSERT_TRUE(store().set_embeddings(
+      std::vector<BankStore::Embedding>{{{observation, 7}, std::vector<float>{1, 0}}}));
+  ASSERT_TRUE(store().set_embeddings(
+      std::vector<BankStore::Embedding>{{{MemoryId{"none"}, 1}, std::vector<float>{1, 0}}}));
   EXPECT_THAT(bare_observations(), SizeIs(1));
-  ASSERT_TRUE(store().set_embedding({observation, 1}, std::vector<float>{1, 0}));
+  ASSERT_TRUE(store().set_embeddings(
+      std::vector<BankStore::Embedding>{{{observation, 1}, std::vector<float>{1, 0}}}));
   EXPECT_THAT(bare_observations(), IsEmpty());
   EXPECT_EQ(store().memory(observation)->version, 1);
   ASSERT_THAT(*store().nearest(std::vector<float>{1, 0}, {}, 5), SizeIs(1));
-  EXPECT_EQ(store().set_embedding({observation, 1}, std::vector<float>{1}).error().kind,
+  EXPECT_EQ(store()
+                .set_embeddings(
+                    std::vector<BankStore::Embedding>{{{observation, 1}, std::vector<float>{1}}})
+                .error()
+                .kind,
             ErrorKind::kInvalid);
 }
 

@@ -309,7 +309,8 @@ class RandomChanges {
     NaiveBank::Observation* const one = any_of(naive_.observations);
     if (one == nullptr) return "nothing to embed";
     const bool is_late = random_.chance(0.3);
-    EXPECT_TRUE(store().set_embedding({one->id, one->version + (is_late ? 1 : 0)}, some_vector()));
+    EXPECT_TRUE(store().set_embeddings(std::vector<BankStore::Embedding>{
+        {{one->id, one->version + (is_late ? 1 : 0)}, some_vector()}}));
     if (!is_late) one->has_embedding = true;
     return "embed";
   }

@@ -165,7 +165,8 @@ TEST_F(SqliteSearchTest, TheNearestVectorsAreFoundInStepWithChanges) {
   // Each kind of change, with the index in memory.
   const MemoryId o = observed("o", Scope({"x"}), {a});
   EXPECT_THAT(nearest({1, 0}), SizeIs(2));
-  ASSERT_TRUE(store().set_embedding({o, 1}, std::vector<float>{0.6F, 0.8F}));
+  ASSERT_TRUE(store().set_embeddings(
+      std::vector<BankStore::Embedding>{{{o, 1}, std::vector<float>{0.6F, 0.8F}}}));
   EXPECT_THAT(nearest({0, 1}), ElementsAre("o", "b", "a"));
   ASSERT_TRUE(store().edit_memory(
       b,

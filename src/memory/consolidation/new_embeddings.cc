@@ -85,12 +85,14 @@ void NewEmbeddings::store_all(const Job& job, EmbedOutcome outcome) {
   if (auto* failure = std::get_if<llm::Failure>(&outcome))
     return ended(job.scope, texts, std::move(*failure));
   const auto& vectors = std::get<std::vector<std::vector<float>>>(outcome);
+  std::vector<BankStore::Embedding> embeddings;
   for (size_t i = 0; i < job.memories.size() && i < vectors.size(); ++i) {
     const Memory& memory = job.memories[i];
-    const Result<void> set =
-        store_.set_embedding({.id = memory.id, .version = memory.version}, vectors[i]);
-    if (!set) return ended(job.scope, texts, of_store(set.error()));
+    embeddings.push_back(
+        {.memory = {.id = memory.id, .version = memory.version}, .vector = vectors[i]});
   }
+  const Result<void> set = store_.set_embeddings(embeddings);
+  if (!set) return ended(job.scope, texts, of_store(set.error()));
   look_for_twins(job);
   ended(job.scope, texts, std::nullopt);
 }

@@ -46,7 +46,10 @@ class RecallTest : public ::testing::Test {
     bank_.apply(effects, ++now_).value();
     if (models_.on_embed) {
       const std::vector<float> embedding = std::get<0>(models_.on_embed({text})).at(0);
-      bank_.set_embedding({.id = id, .version = bank_.memory(id)->version}, embedding).value();
+      bank_
+          .set_embeddings(std::vector<BankStore::Embedding>{
+              {.memory = {.id = id, .version = bank_.memory(id)->version}, .vector = embedding}})
+          .value();
     }
     return id;
   }
