@@ -34,15 +34,22 @@ class Folder:
 
     def __enter__(self):
         self.path = Path(tempfile.mkdtemp(prefix="windrow-memory-"))
+        self.started = []
         return self
 
     def __exit__(self, *_):
+        for process in self.started:  # what a failed test left behind
+            if process.poll() is None:
+                process.kill()
+                process.wait()
         shutil.rmtree(self.path)
 
-    def start(self, *words, wrapper=(), **more):
-        return subprocess.Popen([*wrapper, PROGRAM, *map(str, words)], cwd=self.path,
-                                env=environment(self.path), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    def start(self, *words, **more):
+        process = subprocess.Popen([PROGRAM, *map(str, words)], cwd=self.path,
+                                   env=environment(self.path), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        self.started.append(process)
+        return process
 
     def memory(self, *words, **more):
         """Runs `windrow memory WORDS` to its end."""
