@@ -18,6 +18,7 @@ COMMANDS = [
     ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
     ("tokenize", "the tokens of a text or a chat"),
+    ("memory", "a memory bank in a file, without a server"),
     ("config", "every setting, its value and where that comes from"),
     ("keys", "API keys of a server"),
     ("probe", "find the best concurrency for a server"),
@@ -71,8 +72,8 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "serve", "retry", "status", "tokenize", "keys", "probe",
-                    "sim-upstream"):
+    for command in ("run", "serve", "retry", "status", "tokenize", "memory", "keys",
+                    "probe", "sim-upstream"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
@@ -129,6 +130,9 @@ def manual(commands):
     page = page.replace("@NOT_OF_SERVE@", ", ".join(f"\\fB{roff(flag)}\\fR"
                                                     for flag in sorted(NOT_OF_SERVE)))
     page = page.replace("@TOKENIZE_FLAGS@", manual_flags(commands["tokenize"]))
+    of_run = {flag for _, flag, _, _ in commands["run"]}
+    page = page.replace("@MEMORY_FLAGS@", manual_flags(
+        [flag for flag in commands["memory"] if flag[1] not in of_run]))
     page = page.replace("@KEYS_FLAGS@", manual_flags(commands["keys"]))
     page = page.replace("@PROBE_FLAGS@", manual_flags(commands["probe"]))
     return page.replace("@FLAGS@", manual_flags(commands["run"]))
@@ -160,6 +164,8 @@ def bash(commands):
                      + ["--no-color", "--help"])
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
     tokenize = " ".join([flag for _, flag, _, _ in commands["tokenize"]] + ["--help"])
+    memory = " ".join([flag for _, flag, _, _ in commands["memory"]]
+                      + ["--no-color", "--help"])
     keys = " ".join([flag for _, flag, _, _ in commands["keys"]] + ["--help"])
     probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
@@ -182,6 +188,10 @@ _windrow() {{
     mapfile -t COMPREPLY < <(compgen -W 'add list --help' -- "$word")
     return
   fi
+  if ((COMP_CWORD == 2)) && [[ $before == memory ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'retain recall consolidate show --help' -- "$word")
+    return
+  fi
   local flags='--json --help'
   case ${{COMP_WORDS[1]}} in
     run | config) flags='{run}' ;;
@@ -189,6 +199,7 @@ _windrow() {{
     serve) flags='{serve}' ;;
     status) flags='{status}' ;;
     tokenize) flags='{tokenize}' ;;
+    memory) flags='{memory}' ;;
     keys) flags='{keys}' ;;
     probe) flags='{probe}' ;;
     sim-upstream) flags='{sim}' ;;
@@ -245,6 +256,7 @@ def zsh(commands):
     serve = zsh_flags(flags_of(commands, "serve"))
     status = zsh_flags(commands["status"])
     tokenize = zsh_flags(commands["tokenize"])
+    memory = zsh_flags(commands["memory"])
     keys = zsh_flags(commands["keys"])
     probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
@@ -253,7 +265,7 @@ def zsh(commands):
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
-  local -a sim_flags tokenize_flags
+  local -a sim_flags tokenize_flags memory_flags
   commands=(
 {names}
   )
@@ -276,6 +288,11 @@ _windrow() {{
   )
   tokenize_flags=(
 {tokenize}
+    '--help[explain the command]'
+  )
+  memory_flags=(
+{memory}
+    '--no-color[no colours]'
     '--help[explain the command]'
   )
   keys_flags=(
@@ -309,6 +326,8 @@ _windrow() {{
     status) _arguments $status_flags '1:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
     tokenize) _arguments $tokenize_flags '1:text:_files' ;;
+    memory) _arguments $memory_flags '1:what:(retain recall consolidate show)' '2:bank:_files' \\
+      '3:input or query:_files' ;;
     config) _arguments $run_flags $flags '1:what:(show)' ;;
     probe) _arguments $probe_flags ;;
     sim-upstream) _arguments $sim_flags ;;
