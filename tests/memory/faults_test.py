@@ -78,10 +78,17 @@ class Faults(unittest.TestCase):
                 self.run_to_the_end()
                 self.check_done()
 
+    def check_refused(self, words):
+        refused = self.folder.memory(*words, *self.flags, *self.ONE_TRY)
+        self.assertEqual(refused.code, 3, refused)
+        self.assertIn(self.server.url.removesuffix("/v1"), refused.err)
+
     def test_a_server_that_fails_always_marks_no_fact(self):
         for fault in (ERROR, CLOSED, NO_RIGHT):
             with self.subTest(fault):
                 self.server.fault = lambda call, fault=fault: fault
+                self.check_refused(("retain", self.bank, self.folder.path / "part.jsonl"))
+                self.check_refused(("recall", self.bank, "topic1x1"))
                 failed = self.consolidate(*self.ONE_TRY)
                 self.assertEqual(failed.code, 3, failed)
                 self.assertIn("the same command goes on with the rest", failed.err)

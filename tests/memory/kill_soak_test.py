@@ -66,6 +66,7 @@ class Kills(unittest.TestCase):
         again = self.folder.memory("consolidate", self.bank, *flags)
         self.assertEqual(again.code, 0, again)
         self.assertIn("there is no fact to consolidate", again.err)
+        self.assertNotIn("wall time", again.err)
 
     def test_retain_that_is_killed_stores_the_first_lines_and_no_part_of_others(self):
         items = Story(self.random).more(1000)

@@ -137,7 +137,10 @@ int fail(Console& console, const std::string& bank, const llm::Failure& failure)
     return kExitBankUnusable;
   }
   console.error(failure.message);
-  return failure.status >= 500 || failure.status == 429 ? kExitModel : kExitBankUnusable;
+  // Also a key that the server refuses, and a model that it does not have.
+  const bool is_of_model = failure.status >= 500 || failure.status == 429 ||
+                           (failure.status >= 401 && failure.status <= 404);
+  return is_of_model ? kExitModel : kExitBankUnusable;
 }
 
 // --- retain ------------------------------------------------------------------------------------
@@ -309,7 +312,8 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
                         {"wall_s", report.wall_s},
                         {"mean_in_flight", report.mean_in_flight},
                         {"error", report.error}});
-  if (!report.table.empty()) console.show(report.table);
+  const bool has_run = report.end != memory::ConsolidationEnd::kNoNewMemories;
+  if (has_run && !report.table.empty()) console.show(report.table);
   if (!report.error.empty()) console.error(report.error);
   switch (report.end) {
     case memory::ConsolidationEnd::kNoNewMemories:
