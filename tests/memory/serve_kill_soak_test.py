@@ -2,8 +2,7 @@
 come in and are consolidated by themselves, and started again. What was answered is there, nothing
 is done twice, and operations of a server that died are taken over.
 
-WINDROW_SOAK=1 kills five times as often, and waits for a lease to end; WINDROW_SEED repeats a
-failure.
+WINDROW_SOAK=1 kills five times as often; WINDROW_SEED repeats a failure.
 """
 
 import http.client
@@ -106,11 +105,6 @@ class ServeKills(unittest.TestCase):
         bank.close()
         return found
 
-    def let_leases_end(self):
-        """As if a minute had passed since the server was killed."""
-        if self.file.exists():
-            self.rows("UPDATE operations SET lease_until = 1 WHERE status = 'processing'")
-
     def tell(self, server, story, parts):
         """Tells facts until the server is gone: those of the request that got no answer."""
         for _ in range(parts):
@@ -137,7 +131,6 @@ class ServeKills(unittest.TestCase):
     def test_a_server_that_is_killed_at_any_moment(self):
         story, kills, doubtful = Story(self.random), 0, []
         while kills < KILLS:
-            self.let_leases_end()
             server = Server(self.folder, self.models)
             if story.items:
                 self.check_told(server, story, doubtful)
@@ -149,7 +142,6 @@ class ServeKills(unittest.TestCase):
             killer.join()
             server.wait()
             kills += 1
-        self.let_leases_end()
         server = Server(self.folder, self.models)
         self.check_told(server, story, doubtful)
         self.check_end(server, story)
@@ -164,8 +156,6 @@ class ServeKills(unittest.TestCase):
         self.models.answering.set()
         (orphan,) = self.rows("SELECT id, type FROM operations WHERE status = 'processing'")
         self.assertEqual(orphan[1], "consolidation")
-        if not SOAK:
-            self.let_leases_end()
         server = Server(self.folder, self.models)
         server.wait_until_done()
         self.assertEqual(server.ask("GET", f"/operations/{orphan[0]}")["status"], "completed")

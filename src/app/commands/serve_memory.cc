@@ -61,7 +61,8 @@ Result<ServeMemory> ServeMemory::open(const Settings& settings, store::Disk& dis
       disk, clock,
       {.folder = settings.data_dir + std::string(kMemoryFolder),
        .defaults = *std::move(defaults),
-       .runner = {.on_line = [&console](std::string_view line) { console.note(std::string(line)); },
+       .runner = {.works_alone = true,  // the folder is locked
+                  .on_line = [&console](std::string_view line) { console.note(std::string(line)); },
                   .warn = warn}});
   if (!service) return service.error().in("--data-dir");
   memory.service_ = *std::move(service);

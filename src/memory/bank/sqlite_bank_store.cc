@@ -367,6 +367,10 @@ Result<std::vector<Operation>> SqliteBankStore::operations(std::optional<Operati
   });
 }
 
+Result<void> SqliteBankStore::end_leases(UnixMs now) {
+  return write<void>(kUnsynced, now, [](BankChange& change) { return end_all_leases(change); });
+}
+
 Result<std::optional<Operation>> SqliteBankStore::claim(OperationType type, std::string_view worker,
                                                         UnixMs now, int64_t lease_ms) {
   return write<std::optional<Operation>>(kUnsynced, now, [&](BankChange& change) {

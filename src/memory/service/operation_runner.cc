@@ -141,8 +141,16 @@ void OperationRunner::look_through_banks() {
   }
   for (const BankId& bank : *banks) {
     if (is_stopping()) return;
+    if (options_.works_alone) end_leases(bank);
     notify(bank);
   }
+}
+
+void OperationRunner::end_leases(const BankId& bank) {
+  const Result<std::shared_ptr<BankStore>> store = banks_.bank(bank);
+  if (!store) return;  // work_at says why
+  const Result<void> ended = (*store)->end_leases(now_ms());
+  if (!ended && options_.warn) options_.warn(ended.error().message);
 }
 
 void OperationRunner::work_at(const Work& work) {

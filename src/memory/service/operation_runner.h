@@ -30,7 +30,10 @@ struct RunnerOptions {
   int32_t banks_max = 4;       // banks that are worked at at a time
   int32_t in_flight_max = 32;  // calls of consolidations, of all banks together
   int64_t lease_ms = 60'000;
-  std::string worker;                             // names this process in leases
+  std::string worker;  // names this process in leases
+  // No other process can be working at the banks: an operation that is in progress at the start is
+  // that of a process that died, and its lease is not waited for.
+  bool works_alone = false;
   std::function<void(std::string_view)> on_line;  // performance lines; any thread; may be empty
   std::function<void(const std::string&)> warn;
 };
@@ -89,6 +92,7 @@ class OperationRunner {
 
   // On a worker:
   void look_through_banks();
+  void end_leases(const BankId& bank);
   void work_at(const Work& work);
   void queue(const Work& work);  // with the lock
   bool do_next(const Work& work, const std::shared_ptr<BankStore>& store);

@@ -48,8 +48,10 @@ class OperationRunnerTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  std::unique_ptr<OperationRunner> runner(MemoryModels& models, std::string worker = "here") {
+  std::unique_ptr<OperationRunner> runner(MemoryModels& models, std::string worker = "here",
+                                          bool works_alone = false) {
     RunnerOptions options;
+    options.works_alone = works_alone;
     options.lease_ms = kLeaseMs;
     options.worker = std::move(worker);
     auto made = std::make_unique<OperationRunner>(*banks_, models, clock_, options);
@@ -122,6 +124,15 @@ TEST_F(OperationRunnerTest, TakesTheOperationOfADeadWorkerOverAfterItsLease) {
   await(next, OperationStatus::kCompleted);
   eventually([&] { return runs->readings().operations_taken_over; }, Eq(1));
   EXPECT_EQ(store_->stats()->pending_consolidation, 0);
+}
+
+TEST_F(OperationRunnerTest, WaitsForNoLeaseWhereNoOtherWorkerCanBe) {
+  add("tea: green");
+  const OperationId id = submit();
+  ASSERT_TRUE(store_->claim(OperationType::kConsolidation, "dead", now(), kLeaseMs)->has_value());
+  QueuedModels models(topics);
+  const auto runs = runner(models, "here", true);
+  await(id, OperationStatus::kCompleted);
 }
 
 TEST_F(OperationRunnerTest, RenewsItsLeaseWhileAModelWorks) {

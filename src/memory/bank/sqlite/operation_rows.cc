@@ -193,6 +193,11 @@ Result<std::optional<Operation>> claim_operation(BankChange& change, OperationTy
   return std::optional(std::move(operation));
 }
 
+Result<void> end_all_leases(BankChange& change) {
+  return change.run("UPDATE operations SET lease_until = ? WHERE status = 'processing'",
+                    {change.now()});
+}
+
 // While one of the type is worked at, the others wait for its end.
 Result<std::optional<UnixMs>> next_operation_due(const Queries& queries, OperationType type) {
   return queries.number(
