@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
+#include <iterator>
 #include <variant>
 
 #include "memory/consolidation/fold.h"
@@ -52,29 +52,29 @@ void NewEmbeddings::add(const std::optional<Scope>& scope, const std::vector<Mem
   if (!read) return ended(scope, texts, of_store(read.error()));
   // A text that kept its embedding needs no other one, and one may be gone by now.
   std::erase_if(*read, [](const Memory& memory) { return !memory.embedding.empty(); });
-  std::vector<Job> jobs;
-  for (Memory& memory : *read) {
-    if (jobs.empty() || jobs.back().memories.size() == kTextsTogether)
-      jobs.push_back({.scope = scope, .memories = {}});
-    jobs.back().memories.push_back(std::move(memory));
-  }
-  for (Job& job : jobs) {
-    jobs_.enter();
-    embed(std::move(job));
-  }
+  // Before the first job, which may end at once, and the scope with it.
   ended(scope, texts - std::ssize(*read), std::nullopt);
+  for (size_t begin = 0; begin < read->size(); begin += kTextsTogether) {
+    const auto first = read->begin() + static_cast<ptrdiff_t>(begin);
+    const size_t count = std::min(kTextsTogether, read->size() - begin);
+    const auto last = first + static_cast<ptrdiff_t>(count);
+    std::vector<std::string> job_texts;
+    for (auto memory = first; memory != last; ++memory)
+      job_texts.push_back(memory->text);
+    jobs_.enter();
+    embed(std::make_shared<Job>(
+        scope, std::vector<Memory>(std::make_move_iterator(first), std::make_move_iterator(last)),
+        FittingTexts(std::move(job_texts))));
+  }
 }
 
-void NewEmbeddings::embed(Job job) {
-  std::vector<std::string> texts;
-  texts.reserve(job.memories.size());
-  for (const Memory& memory : job.memories)
-    texts.push_back(memory.text);
-  auto shared = std::make_shared<const Job>(std::move(job));
-  models_.embed(config_.embed_model, std::move(texts), caller_, unwanted_,
-                [this, shared](EmbedOutcome outcome) {
-                  executor_.post([this, shared, outcome = std::move(outcome)]() mutable {
-                    store_all(*shared, std::move(outcome));
+void NewEmbeddings::embed(const std::shared_ptr<Job>& job) {
+  models_.embed(config_.embed_model, job->texts.texts(), caller_, unwanted_,
+                [this, job](EmbedOutcome outcome) {
+                  executor_.post([this, job, outcome = std::move(outcome)]() mutable {
+                    const auto* const failure = std::get_if<llm::Failure>(&outcome);
+                    if (failure != nullptr && job->texts.shorten(*failure)) return embed(job);
+                    store_all(*job, std::move(outcome));
                     jobs_.leave();
                   });
                 });

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -23,6 +24,7 @@
 #include "base/result.h"
 #include "memory/bank/bank.h"
 #include "memory/bank/bank_store.h"
+#include "memory/models/fitting_texts.h"
 #include "memory/models/memory_models.h"
 
 namespace windrow::memory {
@@ -71,9 +73,10 @@ class NewEmbeddings {
   struct Job {
     std::optional<Scope> scope;
     std::vector<Memory> memories;
+    FittingTexts texts;  // of these memories
   };
 
-  void embed(Job job);
+  void embed(const std::shared_ptr<Job>& job);
   void store_all(const Job& job, EmbedOutcome outcome);
   void look_for_twins(const Job& job);
   void ended(const std::optional<Scope>& scope, int64_t texts, std::optional<llm::Failure> failure);

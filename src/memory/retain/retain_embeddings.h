@@ -3,7 +3,7 @@
 
 #include <optional>
 #include <span>
-#include <string>
+#include <stop_token>
 #include <string_view>
 
 #include "memory/bank/memory.h"
@@ -14,9 +14,7 @@ namespace windrow::memory {
 // Sets the embedding of each fact, in a few calls. Blocks. A text that is too long for the model is
 // embedded by its beginning.
 std::optional<llm::Failure> embed_facts(std::span<NewFact> facts, MemoryModels& models,
-                                        std::string_view model, const ModelCaller& caller);
-
-// The first `bytes_max` bytes of a text, without a part of a character at the end. Pure.
-std::string beginning_of(std::string_view text, size_t bytes_max);
+                                        std::string_view model, const ModelCaller& caller,
+                                        const std::stop_token& unwanted);
 
 }  // namespace windrow::memory

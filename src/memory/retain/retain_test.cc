@@ -7,7 +7,6 @@
 #include "base/testing/manual_clock.h"
 #include "memory/bank/iso_time.h"
 #include "memory/bank/testing/bank_file.h"
-#include "memory/retain/retain_embeddings.h"
 #include "memory/testing/scripted_models.h"
 
 namespace windrow::memory {
@@ -159,11 +158,6 @@ TEST_F(RetainTest, ATextThatIsTooLongForTheEmbeddingModelIsEmbeddedByItsBeginnin
   EXPECT_EQ(models_.embeds()[1][0], "short");
   EXPECT_EQ(models_.embeds()[1][1], std::string(90, 'x'));
   EXPECT_EQ(memories().at(0).text.size() + memories().at(1).text.size(), 1005U);
-}
-
-TEST(RetainEmbeddings, ABeginningHasNoPartOfACharacterAtItsEnd) {
-  EXPECT_EQ(beginning_of("ääää", 5), "ää");
-  EXPECT_EQ(beginning_of("ää", 5), "ää");
 }
 
 TEST_F(RetainTest, AFailedEmbeddingStoresNothing) {
