@@ -71,8 +71,10 @@ ChatOutcome chat_and_wait(MemoryModels& models, ChatCall call, std::stop_token u
 std::optional<llm::Failure> do_in_parallel(
     size_t parts, int32_t in_flight_max,
     const std::function<void(size_t part, std::stop_token unwanted,
-                             std::function<void(std::optional<llm::Failure>)> done)>& begin) {
+                             std::function<void(std::optional<llm::Failure>)> done)>& begin,
+    const std::stop_token& all_unwanted) {
   const auto shared = std::make_shared<InFlight>();
+  const std::stop_callback stop(all_unwanted, [shared] { shared->unwanted.request_stop(); });
   for (size_t part = 0; part < parts; ++part) {
     {
       std::unique_lock lock(shared->mutex);

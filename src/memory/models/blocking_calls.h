@@ -26,10 +26,11 @@ ChatOutcome chat_and_wait(MemoryModels& models, ChatCall call, std::stop_token u
 //
 // `begin(part, unwanted, done)` starts one and returns; `done(failure)` is called once for it, on
 // any thread. The first failure stops `unwanted`, so that no further ones begin and those in flight
-// end soon, and is returned.
+// end soon, and is returned. Stopping `all_unwanted` stops it, too.
 std::optional<llm::Failure> do_in_parallel(
     size_t parts, int32_t in_flight_max,
     const std::function<void(size_t part, std::stop_token unwanted,
-                             std::function<void(std::optional<llm::Failure>)> done)>& begin);
+                             std::function<void(std::optional<llm::Failure>)> done)>& begin,
+    const std::stop_token& all_unwanted = {});
 
 }  // namespace windrow::memory

@@ -79,5 +79,23 @@ TEST(DoInParallel, APartThatEndsBecauseAnotherOneFailedHidesNothing) {
   EXPECT_EQ(failure.value().code, "cause");
 }
 
+TEST(DoInParallel, AStopFromOutsideEndsWhatIsInFlightAndBeginsNothing) {
+  std::stop_source all;
+  int begun = 0;
+  std::function<void(std::optional<llm::Failure>)> waiting;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  const std::optional<llm::Failure> failure = do_in_parallel(
+      3, 1,
+      [&](size_t, std::stop_token unwanted, auto done) {
+        ++begun;
+        waiting = std::move(done);
+        on_stop.emplace(unwanted, [&waiting] { waiting(broken("cancelled")); });
+        all.request_stop();
+      },
+      all.get_token());
+  EXPECT_EQ(failure.value().code, "cancelled");
+  EXPECT_EQ(begun, 1);
+}
+
 }  // namespace
 }  // namespace windrow::memory

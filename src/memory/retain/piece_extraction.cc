@@ -33,7 +33,8 @@ PieceExtraction::PieceExtraction(MemoryModels& models, const BankConfig& config,
     : models_(models), config_(config), items_(items), caller_(caller), now_(now) {}
 
 std::optional<llm::Failure> PieceExtraction::extract(
-    std::span<const Piece> pieces, std::vector<std::vector<ExtractedFact>>& facts) {
+    std::span<const Piece> pieces, const std::stop_token& unwanted,
+    std::vector<std::vector<ExtractedFact>>& facts) {
   std::vector<Key> wanted;
   for (const Piece& piece : pieces) {
     Key key(piece.item, piece.text);
@@ -42,7 +43,7 @@ std::optional<llm::Failure> PieceExtraction::extract(
   }
   for (const double temperature : {0.0, kSecondTemperature}) {
     std::vector<ChatReply> replies(wanted.size());
-    std::optional<llm::Failure> failure = ask(wanted, temperature, replies);
+    std::optional<llm::Failure> failure = ask(wanted, temperature, unwanted, replies);
     if (failure) return failure;
     wanted = read(wanted, replies);
   }
@@ -54,17 +55,20 @@ std::optional<llm::Failure> PieceExtraction::extract(
 }
 
 std::optional<llm::Failure> PieceExtraction::ask(std::span<const Key> asked, double temperature,
+                                                 const std::stop_token& unwanted,
                                                  std::vector<ChatReply>& replies) {
   std::optional<llm::Failure> failure = do_in_parallel(
-      asked.size(), kExtractionsInFlight, [&](size_t part, std::stop_token unwanted, auto done) {
-        models_.chat(call_of(asked[part], temperature), std::move(unwanted),
+      asked.size(), kExtractionsInFlight,
+      [&](size_t part, std::stop_token stops, auto done) {
+        models_.chat(call_of(asked[part], temperature), std::move(stops),
                      [&reply = replies[part], done = std::move(done)](ChatOutcome outcome) {
                        if (auto* const fault = std::get_if<llm::Failure>(&outcome))
                          return done(std::move(*fault));
                        reply = std::get<ChatReply>(std::move(outcome));
                        done(std::nullopt);
                      });
-      });
+      },
+      unwanted);
   if (failure) failure->message = fmt::format("extraction of facts: {}", failure->message);
   return failure;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +25,9 @@ class PieceExtraction {
 
   // Sets the facts of each piece. A piece that was asked about before is not asked about again. The
   // first failure of the model ends it; a response that cannot be used is asked for once more, then
-  // it is a 502.
+  // it is a 502. Stopping `unwanted` ends the calls that are out.
   std::optional<llm::Failure> extract(std::span<const Piece> pieces,
+                                      const std::stop_token& unwanted,
                                       std::vector<std::vector<ExtractedFact>>& facts);
 
   const llm::Usage& usage() const { return usage_; }
@@ -34,7 +36,7 @@ class PieceExtraction {
   using Key = std::pair<size_t, std::string>;  // item and text
 
   std::optional<llm::Failure> ask(std::span<const Key> asked, double temperature,
-                                  std::vector<ChatReply>& replies);
+                                  const std::stop_token& unwanted, std::vector<ChatReply>& replies);
   ChatCall call_of(const Key& asked, double temperature) const;
   std::vector<Key> read(std::span<const Key> asked, const std::vector<ChatReply>& replies);
 

@@ -97,7 +97,7 @@ class Retainer {
   std::optional<llm::Failure> add_facts(Retained& retained) {
     std::vector<std::vector<ExtractedFact>> facts;
     if (extracts_) {
-      std::optional<llm::Failure> failure = extraction_.extract(pieces_, facts);
+      std::optional<llm::Failure> failure = extraction_.extract(pieces_, unwanted(), facts);
       if (failure) return failure;
     } else {
       for (const Piece& piece : pieces_)
@@ -116,8 +116,10 @@ class Retainer {
     const Result<void> taken =
         take_embedding_model(store_, models_.embed_model_name(config_.embed_model));
     if (!taken) return failure_of(taken.error(), "bank");
-    return embed_facts(facts, models_, config_.embed_model, caller_);
+    return embed_facts(facts, models_, config_.embed_model, caller_, unwanted());
   }
+
+  std::stop_token unwanted() const { return work_ ? work_->unwanted : std::stop_token(); }
 
   void complete_work(Retained& retained) const {
     if (!work_) return;

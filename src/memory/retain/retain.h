@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,7 @@ struct RetainReport {
 struct RetainWork {
   OperationId operation;
   std::string worker;
+  std::stop_token unwanted = {};  // ends it within one call of a model
 };
 
 using RetainOutcome = std::variant<RetainReport, llm::Failure>;

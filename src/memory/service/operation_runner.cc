@@ -26,6 +26,12 @@ constexpr int32_t kStorageFull = 507;
 // How often the clock is looked at for leases and for operations that wait for their time.
 constexpr auto kTick = std::chrono::milliseconds(100);
 
+// When a bank is looked at again that could not be read or written, as when its disk was full.
+constexpr Duration kLookAgain = std::chrono::seconds(10);
+
+// Where a server asks for no pause at all: else its refusals would be asked for without end.
+constexpr Duration kRetryPauseMin = std::chrono::seconds(1);
+
 // Before the n-th attempt after the first: 5, 10, 20 seconds and so on, and half an hour at most.
 Duration retry_pause(int32_t retries) {
   constexpr int32_t kDoublings = 8;
@@ -180,13 +186,18 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
       store->claim(type, options_.worker, now, options_.lease_ms);
   if (!claimed) {
     warn(claimed.error());
+    look_again(work);
     return false;
   }
   if (!*claimed) {
     const Result<std::optional<UnixMs>> due = store->next_due(type);
-    if (!due) warn(due.error());
+    if (!due) {
+      warn(due.error());
+      look_again(work);
+      return false;
+    }
     const std::scoped_lock lock(mutex_);
-    if (due && *due) due_ms_[work] = **due;
+    if (*due) due_ms_[work] = **due;
     return false;
   }
   Operation operation = **std::move(claimed);
@@ -203,7 +214,7 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
   if (type == OperationType::kConsolidation) {
     consolidate_bank(bank, *store, operation, cancel);
   } else {
-    retain_items(bank, *store, operation);
+    retain_items(bank, *store, operation, cancel);
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -217,14 +228,23 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
   const Result<void> finished = store->finish(operation, options_.worker, now_ms());
   // A conflict: it was cancelled or taken over meanwhile, and that counts.
   const bool goes_on = finished || finished.error().kind == ErrorKind::kConflict;
-  if (!goes_on) warn(finished.error());
+  if (!goes_on) {
+    warn(finished.error());
+    look_again(work);
+  }
   return goes_on;
+}
+
+// The bank could not be read or written. Of one that is gone nothing is found then.
+void OperationRunner::look_again(const Work& work) {
+  const std::scoped_lock lock(mutex_);
+  due_ms_[work] = now_ms() + milliseconds(kLookAgain);
 }
 
 void OperationRunner::put_back(Operation& operation, std::optional<Duration> wait,
                                std::string why) {
   operation.status = OperationStatus::kPending;
-  const Duration pause = wait.value_or(retry_pause(operation.retries));
+  const Duration pause = wait ? std::max(*wait, kRetryPauseMin) : retry_pause(operation.retries);
   operation.next_retry = now_ms() + milliseconds(pause);
   ++operation.retries;
   operation.error = std::move(why);
@@ -304,7 +324,8 @@ void OperationRunner::consolidate_bank(const BankId& bank, BankStore& store, Ope
   }
 }
 
-void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operation& operation) {
+void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operation& operation,
+                                   const std::stop_token& cancel) {
   const auto fail = [&](std::string why) {
     operation.status = OperationStatus::kFailed;
     operation.error = std::move(why);
@@ -317,8 +338,14 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
   if (!config) return fail(config.error().message);
   RetainOutcome outcome =
       retain(store, models_, *config, *items, caller_of(*settings, llm::Priority::kNormal), clock_,
-             RetainWork{.operation = operation.id, .worker = options_.worker});
+             RetainWork{.operation = operation.id, .worker = options_.worker, .unwanted = cancel});
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+    if (failure->failure_class == llm::FailureClass::kCancelled && cancel.stop_requested()) {
+      // A server that stops goes on with it after its next start.
+      operation.status = is_stopping() ? OperationStatus::kPending : OperationStatus::kCancelled;
+      operation.next_retry.reset();
+      return;
+    }
     const bool again = failure->status == kStorageFull ||
                        failure->failure_class == llm::FailureClass::kTransient ||
                        failure->failure_class == llm::FailureClass::kCancelled ||

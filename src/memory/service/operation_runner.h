@@ -98,8 +98,10 @@ class OperationRunner {
   bool do_next(const Work& work, const std::shared_ptr<BankStore>& store);
   void consolidate_bank(const BankId& bank, BankStore& store, Operation& operation,
                         const std::stop_token& cancel);
-  void retain_items(const BankId& bank, BankStore& store, Operation& operation);
+  void retain_items(const BankId& bank, BankStore& store, Operation& operation,
+                    const std::stop_token& cancel);
   void put_back(Operation& operation, std::optional<Duration> wait, std::string why);
+  void look_again(const Work& work);
 
   // On the thread of the timer:
   void watch_time();

@@ -70,6 +70,18 @@ class OperationRunnerTest : public ::testing::Test {
     return store_->submit_consolidation(OperationId{new_uuid()}, now()).value().id;
   }
 
+  // A retain in the background, not yet told to a runner.
+  OperationId add_retain(std::string text, std::vector<std::string> tags = {}) {
+    Operation work{.id = OperationId{new_uuid()}, .type = OperationType::kRetain};
+    RetainItem item;
+    item.content = std::move(text);
+    item.tags = Tags(std::move(tags));
+    work.payload = payload_of({item});
+    work.created = work.updated = now();
+    EXPECT_TRUE(store_->add_operation(work));
+    return work.id;
+  }
+
   Operation operation(const OperationId& id) { return store_->operation(id).value(); }
   Operation await(const OperationId& id, OperationStatus status) {
     eventually([&] { return operation(id).status; }, Eq(status));
@@ -182,6 +194,50 @@ TEST_F(OperationRunnerTest, WhatAStopCutsOffGoesOnAfterTheNextStart) {
   await(id, OperationStatus::kCompleted);
 }
 
+TEST_F(OperationRunnerTest, CancellingARetainEndsTheCallThatIsOut) {
+  const OperationId id = add_retain("Ada likes green tea.");
+  QueuedModels models(topics);
+  models.hold();
+  const auto runs = runner(models);
+  ASSERT_TRUE(models.wait_for(1));
+  ASSERT_TRUE(store_->cancel_operation(id, now()));
+  runs->cancel(bank_, id);
+  eventually([&] { return models.waiting().size(); }, Eq(0U));
+  eventually([&] { return runs->readings().running; }, Eq(0));
+  EXPECT_EQ(operation(id).status, OperationStatus::kCancelled);
+  EXPECT_EQ(store_->stats()->facts_world, 0);
+}
+
+TEST_F(OperationRunnerTest, ARetainThatAStopCutsOffIsPendingAgain) {
+  const OperationId id = add_retain("Ada likes green tea.");
+  QueuedModels models(topics);
+  models.hold();
+  const auto runs = runner(models);
+  ASSERT_TRUE(models.wait_for(1));
+  runs->stop();
+  EXPECT_TRUE(models.waiting().empty());
+  const Operation cut_off = operation(id);
+  EXPECT_EQ(cut_off.status, OperationStatus::kPending);
+  EXPECT_EQ(cut_off.retries, 0);
+  EXPECT_EQ(cut_off.next_retry, std::nullopt);
+}
+
+TEST_F(OperationRunnerTest, AServerThatAsksForNoPauseIsNotAskedWithoutEnd) {
+  add("tea: green");
+  const OperationId id = submit();
+  QueuedModels models([](const ChatCall&) -> ChatOutcome {
+    llm::Failure failure{.failure_class = llm::FailureClass::kTransient,
+                         .status = 429,
+                         .code = "rate_limit_exceeded",
+                         .message = "too many requests"};
+    failure.retry_after_ms = 0;
+    return failure;
+  });
+  const auto runs = runner(models);
+  eventually([&] { return operation(id).retries; }, Eq(1));
+  EXPECT_EQ(operation(id).next_retry, now() + 1000);
+}
+
 TEST_F(OperationRunnerTest, ARateLimitPutsTheOperationBackUntilItIsOver) {
   add("tea: green");
   const OperationId id = submit();
@@ -208,20 +264,14 @@ TEST_F(OperationRunnerTest, ARateLimitPutsTheOperationBackUntilItIsOver) {
 }
 
 TEST_F(OperationRunnerTest, ARetainInTheBackgroundIsConsolidatedAfterwards) {
-  Operation work{.id = OperationId{new_uuid()}, .type = OperationType::kRetain};
-  RetainItem item;
-  item.content = "tea: green";
-  item.tags = Tags({"ann"});
-  work.payload = payload_of({item});
-  work.created = work.updated = now();
   ASSERT_TRUE(store_->edit_bank([](Bank& bank) -> Result<void> {
     bank.overrides["retain_extraction_mode"] = "verbatim";
     return {};
   }));
-  ASSERT_TRUE(store_->add_operation(work));
+  const OperationId id = add_retain("tea: green", {"ann"});
   QueuedModels models(topics);
   const auto runs = runner(models);
-  await(work.id, OperationStatus::kCompleted);
+  await(id, OperationStatus::kCompleted);
   eventually([&] { return store_->stats()->observations; }, Eq(1));
   EXPECT_EQ(store_->observations_of(Tags({"ann"}))->front().text, "tea: green");
 }
