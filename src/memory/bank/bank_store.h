@@ -259,8 +259,8 @@ class BankStore {
   // Nothing is applied then.
   virtual Result<void> apply(const BatchEffects& effects, UnixMs now) = 0;
 
-  // Stamps facts whose consolidation is hopeless.
-  virtual Result<void> mark_failed(std::span<const MemoryId> facts, std::string_view reason,
+  // Stamps facts whose consolidation is hopeless. One that has changed since is another fact.
+  virtual Result<void> mark_failed(std::span<const Witness> facts, std::string_view reason,
                                    UnixMs now) = 0;
   // Clears these stamps, so that the facts are pending again; returns how many.
   virtual Result<int64_t> recover_failed(UnixMs now) = 0;

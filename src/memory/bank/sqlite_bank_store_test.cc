@@ -376,7 +376,7 @@ TEST_F(SqliteBankStoreTest, ListsAreFilteredAndPaged) {
   EXPECT_THAT(texts_of({.tags = {.tags = Tags(), .match = TagsMatch::kExact}}),
               ElementsAre("untold"));
   const MemoryId observation = observed("of old", Scope({"x"}), {ids[0]});
-  ASSERT_TRUE(store().mark_failed(std::vector{ids[1]}, "too long", ++now_));
+  ASSERT_TRUE(store().mark_failed(seen({ids[1]}), "too long", ++now_));
   EXPECT_THAT(texts_of({.consolidation = ConsolidationState::kDone}), ElementsAre("Old 100%"));
   EXPECT_THAT(texts_of({.consolidation = ConsolidationState::kFailed}), ElementsAre("recent"));
   EXPECT_THAT(texts_of({.consolidation = ConsolidationState::kPending}), ElementsAre("untold"));
@@ -396,7 +396,7 @@ TEST_F(SqliteBankStoreTest, CountsOfTagsScopesEntitiesAndStates) {
   second.type = MemoryType::kExperience;
   const std::vector<MemoryId> ids = retained({first, second, fact("c", {})});
   (void)observed("of a", Scope({"x", "y"}), {ids[0]});
-  ASSERT_TRUE(store().mark_failed(std::vector{ids[1]}, "no", ++now_));
+  ASSERT_TRUE(store().mark_failed(seen({ids[1]}), "no", ++now_));
   ASSERT_TRUE(store().submit_consolidation(OperationId{"1"}, now_));
 
   const std::vector<TagCount> tags = *store().tags();

@@ -297,7 +297,9 @@ TEST_F(SqliteConsolidationTest, FailedFactsAreMarkedAndRecovered) {
   const std::vector<MemoryId> ids =
       retained({fact("a", {"x"}), fact("b", {"x"}), fact("c", {"x"})});
   (void)observed("of c", scope_, {ids[2]});
-  ASSERT_TRUE(store().mark_failed(std::vector{ids[0], ids[2], MemoryId{"none"}}, "too long", 50));
+  std::vector<Witness> facts = seen({ids[0], ids[2]});
+  facts.push_back({.id = MemoryId{"none"}, .version = 1});
+  ASSERT_TRUE(store().mark_failed(facts, "too long", 50));
   EXPECT_THAT(pending(), ElementsAre("b[\"x\"]"));
   EXPECT_EQ(store().memory(ids[0])->consolidation_failed, 50);
   EXPECT_EQ(store().memory(ids[0])->failure, "too long");
@@ -306,6 +308,20 @@ TEST_F(SqliteConsolidationTest, FailedFactsAreMarkedAndRecovered) {
   EXPECT_EQ(store().recover_failed(60).value(), 0);
   EXPECT_THAT(pending(), ElementsAre("a[\"x\"]", "b[\"x\"]"));
   EXPECT_EQ(store().memory(ids[0])->failure, "");
+}
+
+TEST_F(SqliteConsolidationTest, AFactThatWasEditedSinceIsNotMarkedFailed) {
+  const std::vector<MemoryId> ids = retained({fact("a", {"x"})});
+  const std::vector<Witness> facts = seen(ids);
+  ASSERT_TRUE(store().edit_memory(
+      ids[0],
+      [](Memory& memory) -> Result<void> {
+        memory.text = "b";
+        return {};
+      },
+      40));
+  ASSERT_TRUE(store().mark_failed(facts, "too long", 50));
+  EXPECT_THAT(pending(), ElementsAre("b[\"x\"]"));
 }
 
 TEST_F(SqliteConsolidationTest, EmbeddingsComeLaterAndOnlyForTheSameText) {

@@ -250,7 +250,8 @@ class RandomChanges {
     for (NaiveBank::Fact& one : naive_.facts)
       if (random_.chance(0.5) && !one.passes.empty() && one.is_pending()) fact = &one;
     if (fact == nullptr) return "nothing to mark";
-    EXPECT_TRUE(store().mark_failed(std::vector{fact->id}, "hopeless", now_));
+    const Witness seen{.id = fact->id, .version = store().memory(fact->id)->version};
+    EXPECT_TRUE(store().mark_failed(std::vector{seen}, "hopeless", now_));
     if (fact->is_valid && !fact->is_consolidated()) fact->has_failed = true;
     return "mark failed";
   }

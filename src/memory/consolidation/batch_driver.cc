@@ -191,6 +191,8 @@ void BatchDriver::read(const WorkPtr& work) {
   Result<BatchRead> read = read_bank(work->outcome.batch);
   if (!read) return fail_of_store(work, read.error());
   if (read->facts.empty()) return end(work, BatchOutcome::End::kApplied);
+  for (const Memory& fact : read->facts)
+    work->outcome.facts.push_back({.id = fact.id, .version = fact.version});
   const bool shows_sources = world_.config.prompt_profile == PromptProfile::kHindsight;
   const std::vector<Memory> observations =
       shows_sources ? read->observations : std::vector<Memory>();
@@ -222,6 +224,7 @@ void BatchDriver::ask(const WorkPtr& work, ChatCall call, Step then) {
     work->outcome.times.model += world_.clock.now() - work->asked;
     world_.executor.post([this, work, then, outcome = std::move(outcome)]() mutable {
       if (const auto* reply = std::get_if<ChatReply>(&outcome)) {
+        work->outcome.is_answered = true;
         work->outcome.counts.input_tokens += reply->usage.prompt_tokens;
         work->outcome.counts.output_tokens += reply->usage.completion_tokens;
       }

@@ -45,12 +45,14 @@ struct BatchOutcome {
     kFailed,
   };
 
-  ScopeBatch batch;  // without facts: only twins were folded
+  ScopeBatch batch;            // without facts: only twins were folded
+  std::vector<Witness> facts;  // of the batch, as they were read last
   End end = End::kApplied;
   BatchFault fault;
   BatchTimes times;
   ConsolidationCounts counts;
   size_t observations_shown = 0;
+  bool is_answered = false;  // the model replied, so it works
   std::vector<Rejected> rejected;
 };
 

@@ -42,7 +42,6 @@ struct BatchDecision {
   std::map<MemoryId, FactResult> results;  // of each fact that was read
   ConsolidationCounts counts;              // what it adds once it is applied
   std::vector<Rejected> rejected;
-  std::vector<std::string> new_texts;  // that need an embedding: created and changed ones
 };
 
 class BatchFlow {
@@ -65,7 +64,6 @@ class BatchFlow {
   Result<BatchDecision> decide(std::string_view response) const;
   BatchDecision decide_without_model() const;
 
-  size_t facts_shown() const { return folded_.shown.size(); }
   size_t observations_shown() const { return shown_.size(); }
 
  private:

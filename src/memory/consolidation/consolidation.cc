@@ -73,6 +73,7 @@ class ConsolidationRun {
 
  private:
   Result<void> begin();
+  Result<void> add_bare(bool has_facts);
 
   // With the lock:
   void hand_out();
@@ -106,7 +107,7 @@ class ConsolidationRun {
   std::optional<RunLog> log_;
   TimeMean in_flight_;
   int64_t total_ = 0;
-  int64_t answers_ = 0;                           // batches that were applied
+  int64_t answers_ = 0;                           // batches that the model replied to
   std::map<MemoryId, int64_t> answers_at_fault_;  // when a batch first failed, by its first fact
   std::optional<ConsolidationEnd> end_;           // the run ends early
   std::string error_;
@@ -171,27 +172,15 @@ ConsolidationReport ConsolidationRun::run() {
   }
 }
 
-// Reads what there is to do: facts to consolidate, and memories without an embedding: an earlier
-// run ended before they had one, their text was edited, or there was no embedding model.
+// Reads what there is to do.
 Result<void> ConsolidationRun::begin() {
   log_.emplace(options_.bank, 0);
   const Result<std::vector<PendingFact>> pending = store_.pending_facts();
   if (!pending) return pending.error();
-  const Result<std::vector<Memory>> bare =
-      store_.without_embedding(std::numeric_limits<int64_t>::max());
-  if (!bare) return bare.error();
-  if (embeds_ && !(pending->empty() && bare->empty())) {
-    const Result<void> taken =
-        take_embedding_model(store_, models_.embed_model_name(options_.config.embed_model));
-    if (!taken) return taken.error();
+  if (embeds_) {
+    const Result<void> added = add_bare(!pending->empty());
+    if (!added) return added.error();
   }
-  std::map<std::optional<Scope>, std::vector<MemoryId>> bare_by_scope;
-  for (const Memory& memory : *bare) {
-    const bool is_fact = memory.type != MemoryType::kObservation;
-    bare_by_scope[is_fact ? std::nullopt : std::optional(memory.tags)].push_back(memory.id);
-  }
-  for (const auto& [scope, ids] : bare_by_scope)
-    embeddings_.add(scope, ids);
   const std::scoped_lock lock(mutex_);
   for (const PendingFact& fact : *pending) {
     schedule_.add(fact);
@@ -199,6 +188,26 @@ Result<void> ConsolidationRun::begin() {
   }
   log_.emplace(options_.bank, total_);
   in_flight_.change(0, clock_.now());
+  return {};
+}
+
+// Memories without an embedding: an earlier run ended before they had one, their text was edited,
+// or there was no embedding model.
+Result<void> ConsolidationRun::add_bare(bool has_facts) {
+  const Result<std::vector<Memory>> bare =
+      store_.without_embedding(std::numeric_limits<int64_t>::max());
+  if (!bare) return bare.error();
+  if (bare->empty() && !has_facts) return {};
+  const Result<void> taken =
+      take_embedding_model(store_, models_.embed_model_name(options_.config.embed_model));
+  if (!taken) return taken.error();
+  std::map<std::optional<Scope>, std::vector<MemoryId>> bare_by_scope;
+  for (const Memory& memory : *bare) {
+    const bool is_fact = memory.type != MemoryType::kObservation;
+    bare_by_scope[is_fact ? std::nullopt : std::optional(memory.tags)].push_back(memory.id);
+  }
+  for (const auto& [scope, ids] : bare_by_scope)
+    embeddings_.add(scope, ids);
   return {};
 }
 
@@ -258,7 +267,9 @@ void ConsolidationRun::hand_out() {
 bool ConsolidationRun::is_finished() const {
   const bool idle = schedule_.in_flight() == 0 && folding_.empty() && embeddings_.idle();
   if (end_) return idle;
-  return idle && schedule_.is_done() && embeddings_.scopes_with_twins().empty();
+  // A failure that came since hand_out() is its to see.
+  return idle && !embeddings_.failure() && schedule_.is_done() &&
+         embeddings_.scopes_with_twins().empty();
 }
 
 void ConsolidationRun::wait(std::unique_lock<std::mutex>& lock) {
@@ -304,7 +315,7 @@ void ConsolidationRun::tell_of(const BatchOutcome& outcome) {
     {
       const std::scoped_lock lock(mutex_);
       const bool is_applied = outcome.end == BatchOutcome::End::kApplied;
-      if (is_applied) ++answers_;
+      if (outcome.is_answered) ++answers_;
       if (is_applied && !batch.facts.empty()) answers_at_fault_.erase(batch.facts.front());
       std::string line = log_->add({.number = batch.number,
                                     .scope = batch.scope,
@@ -369,7 +380,7 @@ void ConsolidationRun::fail(BatchOutcome& outcome) {
   }
   if (hopeless) {
     const Result<void> marked =
-        store_.mark_failed(batch.facts, fault.why, clock_.unix_seconds() * 1000);
+        store_.mark_failed(outcome.facts, fault.why, clock_.unix_seconds() * 1000);
     if (!marked) stop(ConsolidationEnd::kFailed, marked.error().message, {}, true);
     ++outcome.counts.facts_failed;
     ++outcome.counts.facts_processed;

@@ -282,6 +282,26 @@ TEST(Consolidation, AServerThatIsDownMarksNothing) {
   EXPECT_EQ(bank.stats().pending_consolidation, 1);
 }
 
+// A batch of repeated facts needs no model, so it does not show that the model works.
+TEST(Consolidation, AServerThatIsDownMarksNothingAlsoWhereOthersNeedNoModel) {
+  TestBank bank;
+  bank.add("tea: green", {"b"});
+  QueuedModels healthy(by_topic);
+  ASSERT_EQ(run_through(bank, healthy).end, ConsolidationEnd::kCompleted);
+  bank.add("topic: value", {"a"});
+  bank.add("tea: green", {"b"});
+  QueuedModels models([](const ChatCall&) -> ChatOutcome {
+    return failure(llm::FailureClass::kTransient, 502, "the server is down");
+  });
+  BankConfig config;
+  config.consolidation_llm_parallelism = 1;
+  const ConsolidationReport report = run_through(bank, models, config);
+  EXPECT_EQ(report.end, ConsolidationEnd::kFailed);
+  EXPECT_EQ(bank.observations({"b"}).front().proof_count, 2);
+  EXPECT_EQ(bank.stats().failed_consolidation, 0);
+  EXPECT_EQ(bank.stats().pending_consolidation, 1);
+}
+
 TEST(Consolidation, AFactThatWasEditedMeanwhileIsConsolidatedAsItIsNow) {
   TestBank bank;
   const MemoryId fact = bank.add("topic: before", {});
@@ -381,6 +401,25 @@ TEST(Consolidation, AMemoryWithoutAnEmbeddingGetsOne) {
     return std::vector<std::vector<float>>(texts.size(), {1, 0});
   });
   EXPECT_EQ(run_through(bank, with).end, ConsolidationEnd::kNoNewMemories);
+  EXPECT_THAT(bank.memory(fact).embedding, ElementsAre(1, 0));
+  EXPECT_THAT(bank.observations({}).front().embedding, ElementsAre(1, 0));
+}
+
+TEST(Consolidation, ATextThatIsTooLongForTheEmbeddingModelIsEmbeddedByItsBeginning) {
+  TestBank bank;
+  const MemoryId fact = bank.add("topic: " + std::string(1000, 'x'), {});
+  QueuedModels models(by_topic, [](const std::vector<std::string>& texts) -> EmbedOutcome {
+    for (const std::string& text : texts) {
+      if (text.size() <= 100) continue;
+      llm::Failure too_long = failure(llm::FailureClass::kRequest, 400, "too long");
+      too_long.prompt_excess = {.tokens = static_cast<int64_t>(text.size()), .tokens_max = 100};
+      return too_long;
+    }
+    return std::vector<std::vector<float>>(texts.size(), {1, 0});
+  });
+  const ConsolidationReport report = run_through(bank, models);
+  EXPECT_EQ(report.error, "");
+  EXPECT_EQ(report.end, ConsolidationEnd::kCompleted);
   EXPECT_THAT(bank.memory(fact).embedding, ElementsAre(1, 0));
   EXPECT_THAT(bank.observations({}).front().embedding, ElementsAre(1, 0));
 }

@@ -133,12 +133,16 @@ Result<std::vector<BankStore::Repeated>> read_repeated(const Queries& queries, c
   return repeated;
 }
 
-Result<void> mark_facts_failed(BankChange& change, std::span<const MemoryId> facts,
+Result<void> mark_facts_failed(BankChange& change, std::span<const Witness> facts,
                                std::string_view reason) {
-  return change.run(
-      "UPDATE memories SET failed = ?, failure = ? WHERE id IN (SELECT value FROM json_each(?)) "
-      "AND type < 2 AND consolidated IS NULL AND invalidated IS NULL",
-      {change.now(), std::string(reason), json_list(facts)});
+  for (const Witness& fact : facts) {
+    Result<void> marked = change.run(
+        "UPDATE memories SET failed = ?, failure = ? WHERE id = ? AND version = ? AND type < 2 "
+        "AND consolidated IS NULL AND invalidated IS NULL",
+        {change.now(), std::string(reason), fact.id.text, fact.version});
+    if (!marked) return marked;
+  }
+  return {};
 }
 
 Result<int64_t> recover_failed_facts(BankChange& change) {

@@ -18,7 +18,7 @@ Result<std::vector<PendingFact>> read_pending_facts(const Queries& queries);
 Result<std::vector<Memory>> read_observations_of(const Queries& queries, const Scope& scope);
 Result<std::vector<BankStore::Repeated>> read_repeated(const Queries& queries, const Scope& scope,
                                                        std::span<const std::string> texts);
-Result<void> mark_facts_failed(BankChange& change, std::span<const MemoryId> facts,
+Result<void> mark_facts_failed(BankChange& change, std::span<const Witness> facts,
                                std::string_view reason);
 Result<int64_t> recover_failed_facts(BankChange& change);
 Result<std::vector<Memory>> read_without_embedding(const Queries& queries, int64_t limit);

@@ -74,6 +74,14 @@ class BankTest : public ::testing::Test {
     return texts;
   }
 
+  // These memories as they are now.
+  std::vector<Witness> seen(const std::vector<MemoryId>& ids) {
+    std::vector<Witness> witnesses;
+    for (const MemoryId& id : ids)
+      witnesses.push_back({.id = id, .version = store().memory(id)->version});
+    return witnesses;
+  }
+
   bool exists(const MemoryId& id) { return store().memory(id).has_value(); }
 
   SqliteBankStore& store() { return file_.store(); }
