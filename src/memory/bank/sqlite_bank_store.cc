@@ -59,13 +59,16 @@ Result<void> check_mark(const std::string& path) {
 
 }  // namespace
 
-SqliteBankStore::SqliteBankStore(std::string path, std::unique_ptr<store::Database> database)
-    : path_(std::move(path)), database_(std::move(database)) {
+SqliteBankStore::SqliteBankStore(const std::string& path, std::unique_ptr<store::Database> database,
+                                 Warn warn)
+    : file_name_(std::filesystem::path(path).filename().string()),
+      warn_(std::move(warn)),
+      database_(std::move(database)) {
   commits_.emplace(*database_);
   readers_.emplace(*database_, kReadersMax);
 }
 
-Result<std::unique_ptr<SqliteBankStore>> SqliteBankStore::open(const std::string& path) {
+Result<std::unique_ptr<SqliteBankStore>> SqliteBankStore::open(const std::string& path, Warn warn) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     return Error{ErrorKind::kNotFound, fmt::format("there is no bank file {}", path)};
@@ -80,7 +83,8 @@ Result<std::unique_ptr<SqliteBankStore>> SqliteBankStore::open(const std::string
   }
   const Result<Bank> bank = read_bank(Queries(**database));
   if (!bank) return bank.error().in(path);
-  return std::unique_ptr<SqliteBankStore>(new SqliteBankStore(path, *std::move(database)));
+  return std::unique_ptr<SqliteBankStore>(
+      new SqliteBankStore(path, *std::move(database), std::move(warn)));
 }
 
 Result<void> SqliteBankStore::create(const std::string& path, const Bank& bank) {
@@ -106,14 +110,15 @@ void SqliteBankStore::close() {
 
 Result<void> SqliteBankStore::check_open() const {
   if (!closed_) return {};
-  return Error{ErrorKind::kNotFound, fmt::format("the bank of the file {} is gone", path_)};
+  return Error{ErrorKind::kNotFound, fmt::format("the bank of the file {} is gone", file_name_)};
 }
 
-Error SqliteBankStore::explained(const Error& error) const {
-  if (error.kind != ErrorKind::kDiskFull) return error;
-  return Error{ErrorKind::kDiskFull,
-               fmt::format("{}; nothing of this change was stored: free space there, and try again",
-                           error.message)};
+Error SqliteBankStore::reported(Error error) const {
+  if (error.kind == ErrorKind::kDiskFull)
+    error.message += "; nothing of this change was stored: free space there, and try again";
+  const bool is_of_disk = error.kind == ErrorKind::kDiskFull || error.kind == ErrorKind::kIo;
+  if (is_of_disk && warn_) warn_(error.message);
+  return error;
 }
 
 // The vectors of a transaction are read again after its commit, by a reader, so they can be those
@@ -131,7 +136,7 @@ Result<T> SqliteBankStore::write(store::Durability durability, UnixMs now, const
         return {};
       },
       durability);
-  if (!committed) return explained(committed.error());
+  if (!committed) return reported(committed.error());
   if (!change.noted().empty()) {
     const Result<ReaderPool::Held> reader = readers_->take();
     if (reader)
@@ -147,13 +152,14 @@ Result<T> SqliteBankStore::read(const Body& body) {
   const std::shared_lock lock(open_);
   if (Result<void> open = check_open(); !open) return open.error();
   const Result<ReaderPool::Held> reader = readers_->take();
-  if (!reader) return reader.error();
+  if (!reader) return reported(reader.error());
   std::optional<Result<T>> value;
   const Result<void> done = (**reader).snapshot([&]() -> Result<void> {
     value.emplace(body(Queries(**reader)));
     return {};
   });
-  if (!done) return done.error();
+  if (!done) return reported(done.error());
+  if (!*value) return reported(value->error());
   return *std::move(value);
 }
 
@@ -274,11 +280,14 @@ Result<std::vector<Hit>> SqliteBankStore::nearest(std::span<const float> vector,
   const std::shared_lock lock(open_);
   if (Result<void> open = check_open(); !open) return open.error();
   const Result<ReaderPool::Held> reader = readers_->take();
-  if (!reader) return reader.error();
+  if (!reader) return reported(reader.error());
   const Result<std::optional<std::vector<int64_t>>> passing =
       tag_sets_.passing(Queries(**reader), filter.tags);
-  if (!passing) return passing.error();
-  return vectors_.nearest(**reader, vector, filter.types, *passing, hits_max);
+  if (!passing) return reported(passing.error());
+  Result<std::vector<Hit>> hits =
+      vectors_.nearest(**reader, vector, filter.types, *passing, hits_max);
+  if (!hits) return reported(hits.error());
+  return hits;
 }
 
 Result<std::vector<Hit>> SqliteBankStore::matching(std::string_view text,
@@ -315,7 +324,7 @@ Result<void> SqliteBankStore::apply(const BatchEffects& effects, UnixMs now) {
                      [&](BankChange& change) { return apply_effects(change, effects); });
 }
 
-Result<void> SqliteBankStore::mark_failed(std::span<const MemoryId> facts, std::string_view reason,
+Result<void> SqliteBankStore::mark_failed(std::span<const Witness> facts, std::string_view reason,
                                           UnixMs now) {
   return write<void>(kUnsynced, now,
                      [&](BankChange& change) { return mark_facts_failed(change, facts, reason); });

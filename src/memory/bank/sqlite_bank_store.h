@@ -30,9 +30,13 @@ class SqliteBankStore final : public BankStore {
  public:
   static constexpr size_t kReadersMax = 4;
 
+  // Told, on any thread, why the file could not be read or written.
+  using Warn = std::function<void(const std::string&)>;
+
   // Opens the file of a bank. kNotFound: there is no such file, or no bank in it; kInvalid: it is
-  // damaged; kConflict: it is of a later version, or another process writes to it.
-  static Result<std::unique_ptr<SqliteBankStore>> open(const std::string& path);
+  // damaged; kConflict: it is of a later version, or another process writes to it. `warn`, which
+  // may be empty, is told of calls that fail later.
+  static Result<std::unique_ptr<SqliteBankStore>> open(const std::string& path, Warn warn = {});
 
   // Makes the file of a new bank. kConflict: there is a file.
   static Result<void> create(const std::string& path, const Bank& bank);
@@ -75,7 +79,7 @@ class SqliteBankStore final : public BankStore {
   Result<std::vector<Repeated>> repeated(const Scope& scope,
                                          std::span<const std::string> texts) override;
   Result<void> apply(const BatchEffects& effects, UnixMs now) override;
-  Result<void> mark_failed(std::span<const MemoryId> facts, std::string_view reason,
+  Result<void> mark_failed(std::span<const Witness> facts, std::string_view reason,
                            UnixMs now) override;
   Result<int64_t> recover_failed(UnixMs now) override;
   Result<std::vector<Memory>> without_embedding(int64_t limit) override;
@@ -99,7 +103,7 @@ class SqliteBankStore final : public BankStore {
   Result<void> delete_operation(const OperationId& id) override;
 
  private:
-  SqliteBankStore(std::string path, std::unique_ptr<store::Database> database);
+  SqliteBankStore(const std::string& path, std::unique_ptr<store::Database> database, Warn warn);
 
   // One transaction. Its value is that of `body`, a Result<T>.
   template <class T, class Body>
@@ -110,9 +114,10 @@ class SqliteBankStore final : public BankStore {
   Result<T> read(const Body& body);
 
   Result<void> check_open() const;
-  Error explained(const Error& error) const;
+  Error reported(Error error) const;
 
-  const std::string path_;
+  const std::string file_name_;
+  const Warn warn_;
 
   // Held by each call; close() takes it alone. What follows is there until then.
   std::shared_mutex open_;

@@ -157,7 +157,7 @@ Result<std::shared_ptr<SqliteBankStore>> BankRegistry::opened(const std::string&
   if (made != nullptr && !disk_.exists(path)) {
     if (Result<void> done = make_bank_file(disk_, path, *made); !done) return done.error();
   }
-  Result<std::unique_ptr<SqliteBankStore>> opened = SqliteBankStore::open(path);
+  Result<std::unique_ptr<SqliteBankStore>> opened = SqliteBankStore::open(path, options_.warn);
   if (!opened) return opened.error();
   const Result<Bank> bank = (*opened)->bank();
   if (!bank) return bank.error();

@@ -157,8 +157,7 @@ RunnerReadings MemoryService::readings() const {
 Reply<MemoryService::OpenBank> MemoryService::open_bank(const Viewer& viewer,
                                                         const BankId& id) const {
   Result<std::shared_ptr<BankStore>> store = banks_->bank(id);
-  if (!store && store.error().kind == ErrorKind::kNotFound) return no_bank(id);
-  if (!store) return failure_of(store.error(), "bank");
+  if (!store) return unopened(id, store.error());
   Result<Bank> bank = (*store)->bank();
   if (!bank && bank.error().kind == ErrorKind::kNotFound) return no_bank(id);
   if (!bank) return failure_of(bank.error(), "bank");
@@ -169,8 +168,17 @@ Reply<MemoryService::OpenBank> MemoryService::open_bank(const Viewer& viewer,
 Reply<MemoryService::OpenBank> MemoryService::open_or_create(const Viewer& viewer,
                                                              const BankId& id) const {
   Result<std::shared_ptr<BankStore>> store = banks_->bank_or_new(id, viewer.key);
-  if (!store) return failure_of(store.error(), "bank");
+  if (!store) return unopened(id, store.error());
   return open_bank(viewer, id);
+}
+
+// A file that is damaged, or of a later version, is not the fault of who asks for it, and the words
+// for it are the operator's.
+llm::Failure MemoryService::unopened(const BankId& id, const Error& error) const {
+  if (error.kind == ErrorKind::kNotFound) return no_bank(id);
+  if (options_.runner.warn) options_.runner.warn(error.message);
+  const bool is_full = error.kind == ErrorKind::kDiskFull;
+  return failure_of({is_full ? error.kind : ErrorKind::kIo, error.message}, "bank");
 }
 
 ModelCaller MemoryService::caller_of(const OpenBank& open, llm::Priority priority) const {

@@ -120,6 +120,7 @@ class MemoryService {
     Bank bank;
   };
   Reply<OpenBank> open_bank(const Viewer& viewer, const BankId& id) const;
+  llm::Failure unopened(const BankId& id, const Error& error) const;
   Reply<OpenBank> open_or_create(const Viewer& viewer, const BankId& id) const;
   Reply<BankView> edit(const BankId& id, const OpenBank& open, const boost::json::object& change);
   Reply<ConfigView> config_of(const Bank& bank) const;

@@ -6,6 +6,15 @@
 #include "json/writer.h"
 
 namespace windrow::memory {
+namespace {
+
+// What SQLite finds invalid is a damaged file, never what a client wrote.
+Error of_file(Error error) {
+  if (error.kind == ErrorKind::kInvalid) error.kind = ErrorKind::kIo;
+  return error;
+}
+
+}  // namespace
 
 Result<void> Queries::ask(std::string_view sql, Values values, const Visit& visit) const {
   return ask(sql, std::span(values.begin(), values.size()), visit);
@@ -13,7 +22,10 @@ Result<void> Queries::ask(std::string_view sql, Values values, const Visit& visi
 
 Result<void> Queries::ask(std::string_view sql, std::span<const store::Value> values,
                           const Visit& visit) const {
-  return writer_ != nullptr ? writer_->ask(sql, values, visit) : reader_->ask(sql, values, visit);
+  Result<void> asked =
+      writer_ != nullptr ? writer_->ask(sql, values, visit) : reader_->ask(sql, values, visit);
+  if (!asked) return of_file(asked.error());
+  return asked;
 }
 
 Result<std::optional<int64_t>> Queries::number(std::string_view sql, Values values) const {
@@ -36,15 +48,17 @@ Result<std::vector<int64_t>> Queries::numbers(std::string_view sql, Values value
 }
 
 Result<int64_t> BankChange::change(std::string_view sql, Queries::Values values) {
-  return database_.change(sql, values);
+  return change(sql, std::span(values.begin(), values.size()));
 }
 
 Result<int64_t> BankChange::change(std::string_view sql, std::span<const store::Value> values) {
-  return database_.change(sql, values);
+  Result<int64_t> changed = database_.change(sql, values);
+  if (!changed) return of_file(changed.error());
+  return changed;
 }
 
 Result<void> BankChange::run(std::string_view sql, Queries::Values values) {
-  const Result<int64_t> changed = database_.change(sql, values);
+  const Result<int64_t> changed = change(sql, values);
   if (!changed) return changed.error();
   return {};
 }

@@ -24,7 +24,7 @@ class Queries {
   explicit Queries(store::Database& writer) : writer_(&writer) {}
   explicit Queries(store::DatabaseReader& reader) : reader_(&reader) {}
 
-  // As store::Database::ask.
+  // As store::Database::ask; kIo also for a damaged file.
   Result<void> ask(std::string_view sql, Values values, const Visit& visit) const;
   Result<void> ask(std::string_view sql, std::span<const store::Value> values,
                    const Visit& visit) const;
@@ -48,7 +48,8 @@ class BankChange {
   Queries queries() { return Queries(database_); }
   UnixMs now() const { return now_; }
 
-  // Runs a statement; how many rows it changed, triggers and cascades apart.
+  // Runs a statement; how many rows it changed, triggers and cascades apart. kIo also for a damaged
+  // file.
   Result<int64_t> change(std::string_view sql, Queries::Values values = {});
   Result<int64_t> change(std::string_view sql, std::span<const store::Value> values);
   Result<void> run(std::string_view sql, Queries::Values values = {});
