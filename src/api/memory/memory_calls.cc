@@ -48,11 +48,26 @@ llm::Failure memory_busy(int64_t most) {
           .retry_after_ms = kAgainMs};
 }
 
-// One less when the request has ended, whichever way.
+llm::Failure bodies_full(size_t most) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 503,
+          .code = "memory_busy",
+          .message = fmt::format("the bodies of the requests for memory banks that are in progress "
+                                 "or wait would have more than {} MiB, which is this server's "
+                                 "limit; try again in a few seconds",
+                                 most >> 20U),
+          .retry_after_ms = kAgainMs};
+}
+
+// One request less, and its body, when it has ended, whichever way. The body's memory was taken.
 class Inside {
  public:
-  explicit Inside(std::atomic<int64_t>& count) : count_(count), with_this_(++count) {}
-  ~Inside() { --count_; }
+  Inside(std::atomic<int64_t>& count, BodyMemoryBudget& bodies, size_t body_bytes)
+      : count_(count), with_this_(++count), bodies_(bodies), body_bytes_(body_bytes) {}
+  ~Inside() {
+    bodies_.release(body_bytes_);
+    --count_;
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
@@ -61,6 +76,8 @@ class Inside {
  private:
   std::atomic<int64_t>& count_;
   const int64_t with_this_;
+  BodyMemoryBudget& bodies_;
+  const size_t body_bytes_;
 };
 
 // As PartRequest::answer, but failures are written as Hindsight's.
@@ -136,7 +153,8 @@ MemoryCalls::MemoryCalls(const PartHost& host, memory::MemoryService* service, M
       service_(service),
       started_(service == nullptr ? TimePoint{} : service->clock().now()),
       disk_(kDiskThreads, kDiskRequestsMax),
-      models_(limits.model_threads, int64_t{limits.model_threads} + limits.waiting_max) {}
+      models_(limits.model_threads, int64_t{limits.model_threads} + limits.waiting_max),
+      bodies_(limits.body_bytes_max) {}
 
 MemoryCalls::~MemoryCalls() = default;
 
@@ -210,7 +228,10 @@ void MemoryCalls::take(const MemoryRoute& route, const http::ServerRequest& requ
   accepted->body = std::move(request.body);
 
   Workers& workers = asks_models ? models_ : disk_;
-  auto inside = std::make_shared<Inside>(workers.inside);
+  const size_t body_bytes = accepted->body.size();
+  if (!bodies_.take(body_bytes))
+    return answer_in_its_shape(*accepted, bodies_full(bodies_.bytes_max()));
+  auto inside = std::make_shared<Inside>(workers.inside, bodies_, body_bytes);
   if (inside->with_this() > workers.inside_max)
     return answer_in_its_shape(*accepted, memory_busy(workers.inside_max));
   const auto length = !asks_models && accepted->body.size() > kLongBody

@@ -3,13 +3,15 @@
 //
 // Their work waits for the disk, or for models, so it runs on threads of its own: a few for the
 // disk, and one for each request that waits for models, up to a bound. Beyond it requests wait in
-// a queue that has a bound, too; above that they are answered 503.
+// a queue that has a bound, too; above that, or where their bodies take too much memory, they are
+// answered 503.
 #pragma once
 
 #include <atomic>
 #include <boost/json/object.hpp>
 #include <cstdint>
 
+#include "api/calls/admission.h"
 #include "api/memory/memory_routes.h"
 #include "api/pages/metrics_writer.h"
 #include "api/server_part.h"
@@ -21,8 +23,9 @@
 namespace windrow::api {
 
 struct MemoryLimits {
-  int32_t model_threads = 32;  // requests that wait for models at a time
-  int32_t waiting_max = 256;   // requests that wait for such a thread
+  int32_t model_threads = 32;               // requests that wait for models at a time
+  int32_t waiting_max = 256;                // requests that wait for such a thread
+  size_t body_bytes_max = size_t{1} << 30;  // of all requests together
 };
 
 struct MemoryReading {
@@ -74,6 +77,7 @@ class MemoryCalls final : public ServerPart {
   const TimePoint started_;
   Workers disk_;
   Workers models_;
+  BodyMemoryBudget bodies_;
 };
 
 // For ApiOptions::parts.

@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,7 @@ namespace {
 namespace json = boost::json;
 using memory::testing::ScriptedModels;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Reply;
 using testing::ServerRig;
 
@@ -503,6 +505,15 @@ TEST_F(MemoryCallsTest, WithoutBanksEveryPathSaysHowToHaveThem) {
   }
 }
 
+TEST_F(MemoryCallsTest, ADamagedBankIsTheServersFaultAndItsFileIsNotNamed) {
+  open();
+  std::ofstream(folder_ / "banks/bad.bank") << std::string(5000, 'x');
+  const Reply reply = ask("GET", "/v1/default/banks/bad/stats");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_THAT(detail(reply), HasSubstr("its log says why"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("bad.bank")));
+}
+
 TEST_F(MemoryCallsTest, PagesOfTheService) {
   open({}, false);
   EXPECT_EQ(ask("GET", "/health/ready").status, 503);
@@ -558,6 +569,25 @@ TEST_F(MemoryCallsTest, TooManyRequestsThatWaitForModelsAreRefusedAndOthersGoOn)
   held.let_go();
   for (const auto& client : clients)
     EXPECT_EQ(testing::read_reply(*client).status, 200);
+}
+
+TEST_F(MemoryCallsTest, RequestsWhoseBodiesTakeTooMuchMemoryAreRefused) {
+  HeldAnswers held;
+  models_.on_chat = [&](const memory::ChatCall&) { return held(); };
+  open({.body_bytes_max = 1});
+  good("PUT", std::string(kBank), "{}");
+  windrow::testing::eventually([&] { return ask("GET", "/metrics").body; },
+                               HasSubstr("windrow_memory_requests{waits_for=\"disk\"} 0\n"));
+  const std::string request = testing::post(fmt::format("{}/reflect", kBank), R"({"query":"a"})");
+  http::testing::RawClient first(rig_->server->port());
+  first.send(request);
+  windrow::testing::eventually([&] { return ask("GET", "/metrics").body; },
+                               HasSubstr("windrow_memory_requests{waits_for=\"models\"} 1\n"));
+  const Reply refused = rig_->ask(request);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, HasSubstr("bodies of the requests for memory banks"));
+  held.let_go();
+  EXPECT_EQ(testing::read_reply(first).status, 200);
 }
 
 }  // namespace
