@@ -157,6 +157,7 @@ PartAnswer patch_document(const MemoryRequest& request) {
     }
     document->tags = tags;
     memory::Retained retained;
+    retained.texts_before.emplace_back(document->text);
     retained.documents.push_back(*std::move(document));
     const auto kept = store.retain(retained, now);
     if (!kept) return store_failure(kept.error(), "document");
