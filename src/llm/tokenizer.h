@@ -92,9 +92,8 @@ class LazyTokenizer {
   // `load`, which the next call tries again; and kInvalid with refusal().
   Result<std::shared_ptr<const Tokenizer>> get();
 
-  // It is not the tokenizer of its model, `why` in words for clients: get() returns it no more.
-  // A caller that has it
-  // already keeps it.
+  // It is not the tokenizer of its model, `why` in words for clients: get() returns it no more. A
+  // caller that has it already keeps it.
   void refuse(std::string why);
 
   // The `why` of refuse().

@@ -39,8 +39,7 @@ struct MemoryRequest : PartRequest {
 using MemoryEndpoint = PartAnswer (*)(const MemoryRequest& request);
 
 // {"detail": ...}, as FastAPI writes errors: a text, or for 422 with a `param` a list that says
-// where
-// ("body.items[0].tags" -> ["body", "items", 0, "tags"]).
+// where ("body.items[0].tags" -> ["body", "items", 0, "tags"]).
 http::ServerReply memory_error(const llm::Failure& failure);
 
 http::ServerReply memory_reply(const boost::json::object& object);
