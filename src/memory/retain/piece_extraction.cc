@@ -17,7 +17,7 @@ llm::Failure unread_failure(size_t item, std::string_view why) {
   const std::string param = fmt::format("items[{}].content", item);
   return {.failure_class = llm::FailureClass::kTransient,
           .status = 502,
-          .code = "extraction_response",
+          .code = std::string(kUnusableExtractionCode),
           .message = fmt::format("the model's answer about the facts of {} could not be used, "
                                  "twice: {}; send it again, set another chat_model, or set "
                                  "retain_extraction_mode to \"verbatim\"",

@@ -7,6 +7,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "memory/retain/retain_plan.h"
 
 namespace windrow::memory {
+
+// The code of the failure of a model whose answer could not be used.
+inline constexpr std::string_view kUnusableExtractionCode = "extraction_response";
 
 // Used by one thread, which it blocks. All arguments outlive it.
 class PieceExtraction {

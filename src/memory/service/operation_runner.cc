@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "memory/bank/new_id.h"
 #include "memory/consolidation/consolidation.h"
+#include "memory/retain/piece_extraction.h"
 #include "memory/retain/retain.h"
 #include "memory/retain/retain_payload.h"
 
@@ -25,6 +26,9 @@ constexpr int32_t kStorageFull = 507;
 
 // How often the clock is looked at for leases and for operations that wait for their time.
 constexpr auto kTick = std::chrono::milliseconds(100);
+
+// How often a retain is tried again whose texts the model gives unusable answers about.
+constexpr int32_t kUnusableRetriesMax = 2;
 
 // When a bank is looked at again that could not be read or written, as when its disk was full.
 constexpr Duration kLookAgain = std::chrono::seconds(10);
@@ -179,21 +183,22 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
   if (is_stopping()) return false;
   const auto& [bank, type] = work;
   const int64_t now = now_ms();
-  const auto warn = [&](const Error& error) {
+  // Of a bank that was deleted nothing is left to do.
+  const auto failed = [&](const Error& error) {
+    if (error.kind == ErrorKind::kNotFound) return;
     if (options_.warn) options_.warn(error.message);
+    look_again(work);
   };
   Result<std::optional<Operation>> claimed =
       store->claim(type, options_.worker, now, options_.lease_ms);
   if (!claimed) {
-    warn(claimed.error());
-    look_again(work);
+    failed(claimed.error());
     return false;
   }
   if (!*claimed) {
     const Result<std::optional<UnixMs>> due = store->next_due(type);
     if (!due) {
-      warn(due.error());
-      look_again(work);
+      failed(due.error());
       return false;
     }
     const std::scoped_lock lock(mutex_);
@@ -228,14 +233,11 @@ bool OperationRunner::do_next(const Work& work, const std::shared_ptr<BankStore>
   const Result<void> finished = store->finish(operation, options_.worker, now_ms());
   // A conflict: it was cancelled or taken over meanwhile, and that counts.
   const bool goes_on = finished || finished.error().kind == ErrorKind::kConflict;
-  if (!goes_on) {
-    warn(finished.error());
-    look_again(work);
-  }
+  if (!goes_on) failed(finished.error());
   return goes_on;
 }
 
-// The bank could not be read or written. Of one that is gone nothing is found then.
+// The bank could not be read or written.
 void OperationRunner::look_again(const Work& work) {
   const std::scoped_lock lock(mutex_);
   due_ms_[work] = now_ms() + milliseconds(kLookAgain);
@@ -350,7 +352,10 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
                        failure->failure_class == llm::FailureClass::kTransient ||
                        failure->failure_class == llm::FailureClass::kCancelled ||
                        failure->failure_class == llm::FailureClass::kBackend;
-    if (!again) return fail(failure->message);
+    // Each time the model is asked about all pieces anew.
+    const bool is_unusable = failure->code == kUnusableExtractionCode;
+    if (!again || (is_unusable && operation.retries >= kUnusableRetriesMax))
+      return fail(failure->message);
     std::optional<Duration> wait;
     if (failure->retry_after_ms) wait = std::chrono::milliseconds(*failure->retry_after_ms);
     return put_back(operation, wait, failure->message);

@@ -222,6 +222,20 @@ TEST_F(OperationRunnerTest, ARetainThatAStopCutsOffIsPendingAgain) {
   EXPECT_EQ(cut_off.next_retry, std::nullopt);
 }
 
+TEST_F(OperationRunnerTest, ARetainWhoseAnswersAreOfNoUseFailsInTheEnd) {
+  const OperationId id = add_retain("Ada likes green tea.");
+  QueuedModels models([](const ChatCall&) -> ChatOutcome {
+    return ChatReply{.text = "no JSON", .truncated = false, .usage = {}};
+  });
+  const auto runs = runner(models);
+  for (int tries = 1; tries <= 2; ++tries) {
+    eventually([&] { return operation(id).retries; }, Eq(tries));
+    clock_.advance(std::chrono::hours(1));
+  }
+  EXPECT_THAT(await(id, OperationStatus::kFailed).error, HasSubstr("could not be used"));
+  EXPECT_EQ(models.chats().size(), 6U);
+}
+
 TEST_F(OperationRunnerTest, AServerThatAsksForNoPauseIsNotAskedWithoutEnd) {
   add("tea: green");
   const OperationId id = submit();
