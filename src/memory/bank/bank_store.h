@@ -294,9 +294,9 @@ class BankStore {
   // one of the type is in progress. One that is taken over keeps its id, and has `taken_over` set.
   virtual Result<std::optional<Operation>> claim(OperationType type, std::string_view worker,
                                                  UnixMs now, int64_t lease_ms) = 0;
-  // Ends the leases of all workers: for a process that knows that no other one can be working at
-  // the bank, so that it need not wait for those of a process that died.
-  virtual Result<void> end_leases(UnixMs now) = 0;
+  // Ends the leases of all workers but this one: for a process that knows that no other one can be
+  // working at the bank, so that it need not wait for those of a process that died.
+  virtual Result<void> end_leases(std::string_view but_of, UnixMs now) = 0;
   // When the next operation of this type is due that claim() does not return yet: a retry, or the
   // end of a lease. Nothing: there is none.
   virtual Result<std::optional<UnixMs>> next_due(OperationType type) = 0;

@@ -376,8 +376,9 @@ Result<std::vector<Operation>> SqliteBankStore::operations(std::optional<Operati
   });
 }
 
-Result<void> SqliteBankStore::end_leases(UnixMs now) {
-  return write<void>(kUnsynced, now, [](BankChange& change) { return end_all_leases(change); });
+Result<void> SqliteBankStore::end_leases(std::string_view but_of, UnixMs now) {
+  return write<void>(kUnsynced, now,
+                     [&](BankChange& change) { return end_leases_of_others(change, but_of); });
 }
 
 Result<std::optional<Operation>> SqliteBankStore::claim(OperationType type, std::string_view worker,

@@ -91,7 +91,7 @@ class SqliteBankStore final : public BankStore {
   Result<std::vector<Operation>> operations(std::optional<OperationStatus> status,
                                             std::optional<OperationType> type, int64_t limit,
                                             int64_t offset, int64_t* total) override;
-  Result<void> end_leases(UnixMs now) override;
+  Result<void> end_leases(std::string_view but_of, UnixMs now) override;
   Result<std::optional<Operation>> claim(OperationType type, std::string_view worker, UnixMs now,
                                          int64_t lease_ms) override;
   Result<std::optional<UnixMs>> next_due(OperationType type) override;

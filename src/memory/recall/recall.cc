@@ -205,6 +205,8 @@ class Recaller {
       if (!facts) return failure_of(facts.error(), "memory");
       for (Memory& fact : *facts) {
         if (result_.source_facts.contains(fact.id.text)) continue;
+        // An observation of another scope may come from facts that the query may not see.
+        if (!query_.tags.passes(fact.tags)) continue;
         tokens += models_.count_tokens(fact.text);
         if (tokens > *query_.source_fact_tokens_max) {
           result_.source_facts_truncated = true;

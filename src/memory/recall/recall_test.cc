@@ -193,6 +193,20 @@ TEST_F(RecallTest, APreferredObservationReplacesItsFactsAndShowsThemAsSources) {
   EXPECT_TRUE(found(query).source_facts_truncated);
 }
 
+TEST_F(RecallTest, SourcesThatTheQueryMayNotSeeAreLeftOut) {
+  NewFact fact = testing::fact("Ada has a garden.", {"ada"});
+  fact.scopes.kind = ScopeKind::kShared;
+  const MemoryId source = bank_.retain({.facts = {std::move(fact)}}, ++now_).value().at(0);
+  add_observation("There is a garden.", {source});
+  RecallQuery query{.text = "garden"};
+  query.types = {MemoryType::kObservation};
+  query.source_fact_tokens_max = 1000;
+  EXPECT_THAT(found(query).source_facts, SizeIs(1));
+  query.tags = {.tags = Tags({"ben"}), .match = TagsMatch::kAny};
+  EXPECT_THAT(texts(found(query)), ElementsAre("There is a garden."));
+  EXPECT_THAT(found(query).source_facts, SizeIs(0));
+}
+
 TEST_F(RecallTest, ChunksAreChosenApartFromTheTokensOfMemories) {
   ASSERT_TRUE(bank_.retain({.documents = {{.id = "d", .text = "garden herb"}},
                             .chunks = {{.id = "b_d_0", .document_id = "d", .text = "garden herb"}}},

@@ -233,6 +233,10 @@ Reply<BankView> MemoryService::edit(const BankId& id, const OpenBank& open,
 
 Reply<BankView> MemoryService::put_bank(const Viewer& viewer, const BankId& id,
                                         const json::object& change) {
+  // A change that cannot be made creates no bank.
+  Bank scratch;
+  const Result<void> possible = change_bank(scratch, change, options_.defaults);
+  if (!possible) return failure_of(possible.error(), "bank");
   const Reply<OpenBank> open = open_or_create(viewer, id);
   if (const auto* failure = failure_in(open)) return *failure;
   return edit(id, std::get<OpenBank>(open), change);

@@ -159,7 +159,7 @@ void OperationRunner::look_through_banks() {
 void OperationRunner::end_leases(const BankId& bank) {
   const Result<std::shared_ptr<BankStore>> store = banks_.bank(bank);
   if (!store) return;  // work_at says why
-  const Result<void> ended = (*store)->end_leases(now_ms());
+  const Result<void> ended = (*store)->end_leases(options_.worker, now_ms());
   if (!ended && options_.warn) options_.warn(ended.error().message);
 }
 
@@ -348,7 +348,7 @@ void OperationRunner::retain_items(const BankId& bank, BankStore& store, Operati
       operation.next_retry.reset();
       return;
     }
-    const bool again = failure->status == kStorageFull ||
+    const bool again = failure->status == kStorageFull || failure->code == "storage_error" ||
                        failure->failure_class == llm::FailureClass::kTransient ||
                        failure->failure_class == llm::FailureClass::kCancelled ||
                        failure->failure_class == llm::FailureClass::kBackend;

@@ -193,9 +193,10 @@ Result<std::optional<Operation>> claim_operation(BankChange& change, OperationTy
   return std::optional(std::move(operation));
 }
 
-Result<void> end_all_leases(BankChange& change) {
-  return change.run("UPDATE operations SET lease_until = ? WHERE status = 'processing'",
-                    {change.now()});
+Result<void> end_leases_of_others(BankChange& change, std::string_view worker) {
+  return change.run(
+      "UPDATE operations SET lease_until = ? WHERE status = 'processing' AND worker <> ?",
+      {change.now(), std::string(worker)});
 }
 
 // While one of the type is worked at, the others wait for its end.

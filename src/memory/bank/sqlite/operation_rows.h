@@ -22,7 +22,7 @@ Result<std::vector<Operation>> read_operations(const Queries& queries,
                                                int64_t offset, int64_t* total);
 Result<std::optional<Operation>> claim_operation(BankChange& change, OperationType type,
                                                  std::string_view worker, int64_t lease_ms);
-Result<void> end_all_leases(BankChange& change);
+Result<void> end_leases_of_others(BankChange& change, std::string_view worker);
 Result<std::optional<UnixMs>> next_operation_due(const Queries& queries, OperationType type);
 Result<void> renew_operation(BankChange& change, const OperationId& id, std::string_view worker,
                              const boost::json::object& progress, int64_t lease_ms);
