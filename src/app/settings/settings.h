@@ -89,8 +89,8 @@ struct Settings {
   bool metrics_open = false;
 
   // Memory banks, of a server with --data-dir and of `windrow memory`
-  std::string memory_model;    // empty: the only one that answers chats
-  std::string memory_embed;    // empty: the only one that embeds texts
+  std::string memory_model;                // empty: the only one that answers chats
+  std::string memory_embed;                // empty: the only one that embeds texts
   std::vector<std::string> memory_config;  // KEY=VALUE: defaults of the configuration of banks
 
   std::string log = "none";  // "-": standard output; else a file
