@@ -51,7 +51,8 @@ constexpr int kExitBankUnusable = 2;
 constexpr int kExitModel = 3;
 constexpr int kExitMemoryStopped = 130;
 
-// The name under which --embed serves its model.
+// The names under which a model without one is served beside that of --embed, and that model.
+constexpr std::string_view kChatName = "memory-chat";
 constexpr std::string_view kEmbedName = "memory-embed";
 
 // Facts of one retain: each is one transaction and one call of the embedding model.
@@ -398,6 +399,11 @@ int memory_command(const MemoryCommand& command, const Environment& environment)
   CommandContext context(environment);
   std::vector<GivenFlag> flags = command.flags;
   if (!command.embed.empty()) {
+    // Beside a second model the first one needs a name.
+    for (GivenFlag& flag : flags) {
+      if (flag.row == find_setting("model") && flag.text.find('=') == std::string::npos)
+        flag.text = fmt::format("{}={}", kChatName, flag.text);
+    }
     flags.push_back({.row = find_setting("model"),
                      .written = "--embed",
                      .text = fmt::format("{}={}", kEmbedName, command.embed)});
