@@ -113,7 +113,8 @@ Result<OpenModels> open_models(CommandContext& context) {
     if (embed.empty()) embed = memory::kNoModel;
   }
   open.models = std::make_unique<memory::DispatchedModels>(
-      *open.routed, memory::DispatchedModelsOptions{.chat_model = chat, .embed_model = embed});
+      *open.routed,
+      memory::DispatchedModelsOptions{.chat_model = chat, .embed_model = embed, .waits = true});
   return open;
 }
 

@@ -175,19 +175,24 @@ void DispatchedModels::ask(llm::Endpoint endpoint, json::object body, const Mode
   }
   auto offered = std::make_shared<Offered>();
   calls_.enter();
-  const auto id = model.dispatcher->offer(
-      std::move(request), item, 0,
-      [this, offered, key = caller.key, done](dispatch::DispatchResult result) {
-        offered->end();
-        if (options_.charge && !key.empty()) {
-          const auto* answer = std::get_if<llm::Answer>(&result.outcome);
-          if (answer != nullptr) options_.charge(key, answer->usage);
-        }
-        done(std::move(result.outcome));
-        calls_.leave();
-      });
+  dispatch::Submitter::Done ended = [this, offered, key = caller.key,
+                                     done](dispatch::DispatchResult result) {
+    offered->end();
+    if (options_.charge && !key.empty()) {
+      const auto* answer = std::get_if<llm::Answer>(&result.outcome);
+      if (answer != nullptr) options_.charge(key, answer->usage);
+    }
+    done(std::move(result.outcome));
+    calls_.leave();
+  };
+  // What runs in the background waits for room; clients are told that there is none.
+  const bool waits = options_.waits || caller.priority == llm::Priority::kBatch;
+  const std::optional<dispatch::ItemId> id =
+      waits ? model.dispatcher->submit(std::move(request), item, 0, std::move(ended), unwanted)
+            : model.dispatcher->offer(std::move(request), item, 0, std::move(ended));
   if (!id) {
     calls_.leave();
+    if (unwanted.stop_requested()) return done(cancelled());
     return done(llm::Failure{.failure_class = llm::FailureClass::kTransient,
                              .status = kUnavailable,
                              .code = "overloaded",

@@ -25,6 +25,10 @@ struct DispatchedModelsOptions {
   // The defaults; empty: the only model that answers this kind of request; kNoModel: none.
   std::string chat_model;
   std::string embed_model;
+  // Calls wait while the dispatcher is full, and block the thread that asks. False: only calls of
+  // the lowest priority do; others are refused.
+  bool waits = false;
+
   boost::json::object chat_defaults;  // members of each chat's body that lack them
 
   // WorkItem::weight of a key, and what its calls used; may be empty.
