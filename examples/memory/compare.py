@@ -15,7 +15,8 @@ class Score:
     missing: int = 0  # expected, and nothing about it was found
     extra: int = 0  # found, and nothing about it was expected
     facts_right: int = 0  # of `right`: with as many facts behind it as expected
-    # Of those that are not right: "wrong", "missing" or "extra", and what was expected and found.
+    # One line for each observation that is not right: whether it is wrong, missing or extra, and
+    # the expected and the found text.
     differences: list[str] = field(default_factory=list)
 
     @property

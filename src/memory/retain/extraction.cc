@@ -34,8 +34,8 @@ constexpr std::string_view kExtraction =
     R"(You read a text and list the facts that it states, for a memory that is asked later, without
 the text.
 
-A fact is one statement that will still be worth knowing: who somebody is, what they have, like,
-want, decided, did or plan; what happened, how something works, what was agreed. Greetings, thanks,
+A fact is one statement that will still be worth knowing: what a person is, has, likes, wants,
+decided, did or plans; what happened, how something works, what was agreed. Greetings, thanks,
 filler and questions are no facts. Do not add what the text does not say, and do not calculate.
 
 Write facts in the language of the text. Each has to be understood alone: put names in place of

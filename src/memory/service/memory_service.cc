@@ -172,8 +172,8 @@ Reply<MemoryService::OpenBank> MemoryService::open_or_create(const Viewer& viewe
   return open_bank(viewer, id);
 }
 
-// A file that is damaged, or of a later version, is not the fault of who asks for it, and the words
-// for it are the operator's.
+// A client cannot mend a bank file that is damaged or of a later version: the client gets a 500
+// without details, and the operator gets the error.
 llm::Failure MemoryService::unopened(const BankId& id, const Error& error) const {
   if (error.kind == ErrorKind::kNotFound) return no_bank(id);
   if (options_.runner.warn) options_.runner.warn(error.message);
