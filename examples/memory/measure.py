@@ -88,6 +88,11 @@ def consolidate(name: str, windrow: Path, bank: Path, *settings: str) -> Run:
     return Run(name, compare(expected, shown["observations"]), ends[-1])
 
 
+def share(end: dict[str, Any]) -> float:
+    """Percent of the prompts' tokens that the model had computed before."""
+    return 100 * end["cached_tokens"] / max(end["input_tokens"], 1)
+
+
 def table(runs: list[Run]) -> str:
     rows = [("", [run.name for run in runs])]
 
@@ -105,6 +110,8 @@ def table(runs: list[Run]) -> str:
     row("extra", *(f"{run.score.extra}" for run in runs))
     row("accuracy", *(f"{run.score.percent:.1f} %" for run in runs))
     row("LLM calls", *(f"{run.end['llm_calls']}" for run in runs))
+    row("tokens of prompts", *(f"{run.end['input_tokens']}" for run in runs))
+    row("  of these cached", *(f"{share(run.end):.1f} %" for run in runs))
     row("seconds", *(f"{run.end['wall_s']:.2f}" for run in runs))
     row("mean calls in flight", *(f"{run.end['mean_in_flight']:.2f}" for run in runs))
     lines = [f"{name:<24}" + "".join(f"{figure:>14}" for figure in figures)

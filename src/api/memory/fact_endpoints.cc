@@ -35,6 +35,16 @@ llm::Failure memory_failure(const Error& error, const memory::MemoryId& id) {
   return store_failure(error, "memory");
 }
 
+// What `found` answers of the bank's store for the memory that the path names.
+template <class Found>
+PartAnswer with_memory(const MemoryRequest& request, const Found& found) {
+  const auto named = memory_in_path(request);
+  if (const auto* failure = failure_of_reply(named)) return *failure;
+  const auto& id = std::get<memory::MemoryId>(named);
+  return with_store(request, no_memory_unit(id.text),
+                    [&](memory::BankStore& store) { return found(store, id); });
+}
+
 PartAnswer detail_reply(memory::BankStore& store, const memory::Memory& found) {
   const auto sources = store.memories(found.sources);
   if (!sources) return store_failure(sources.error(), "memory");
@@ -132,14 +142,12 @@ PartAnswer list_memories(const MemoryRequest& request) {
 }
 
 PartAnswer get_memory(const MemoryRequest& request) {
-  const auto named = memory_in_path(request);
-  if (const auto* failure = failure_of_reply(named)) return *failure;
-  const auto& id = std::get<memory::MemoryId>(named);
-  return with_store(request, no_memory_unit(id.text), [&](memory::BankStore& store) -> PartAnswer {
-    const auto found = store.memory(id);
-    if (!found) return memory_failure(found.error(), id);
-    return detail_reply(store, *found);
-  });
+  return with_memory(request,
+                     [&](memory::BankStore& store, const memory::MemoryId& id) -> PartAnswer {
+                       const auto found = store.memory(id);
+                       if (!found) return memory_failure(found.error(), id);
+                       return detail_reply(store, *found);
+                     });
 }
 
 PartAnswer patch_memory(const MemoryRequest& request) {
@@ -162,19 +170,18 @@ PartAnswer patch_memory(const MemoryRequest& request) {
 }
 
 PartAnswer get_history(const MemoryRequest& request) {
-  const auto named = memory_in_path(request);
-  if (const auto* failure = failure_of_reply(named)) return *failure;
-  const auto& id = std::get<memory::MemoryId>(named);
-  return with_store(request, no_memory_unit(id.text), [&](memory::BankStore& store) -> PartAnswer {
-    const auto found = store.memory(id);
-    if (!found) return memory_failure(found.error(), id);
-    if (found->type != memory::MemoryType::kObservation) return memory_reply(json::array());
-    const auto changes = store.history(id);
-    if (!changes) return memory_failure(changes.error(), id);
-    const auto sources = store.memories(found->sources);
-    if (!sources) return store_failure(sources.error(), "memory");
-    return memory_reply(history_json(*found, *changes, *sources));
-  });
+  return with_memory(request,
+                     [&](memory::BankStore& store, const memory::MemoryId& id) -> PartAnswer {
+                       const auto found = store.memory(id);
+                       if (!found) return memory_failure(found.error(), id);
+                       if (found->type != memory::MemoryType::kObservation)
+                         return memory_reply(json::array());
+                       const auto changes = store.history(id);
+                       if (!changes) return memory_failure(changes.error(), id);
+                       const auto sources = store.memories(found->sources);
+                       if (!sources) return store_failure(sources.error(), "memory");
+                       return memory_reply(history_json(*found, *changes, *sources));
+                     });
 }
 
 PartAnswer clear_memories(const MemoryRequest& request) {

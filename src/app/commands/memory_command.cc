@@ -310,6 +310,7 @@ int consolidate(const MemoryCommand& command, CommandContext& context, memory::B
                         {"facts_failed", counts.facts_failed},
                         {"llm_calls", counts.llm_calls},
                         {"input_tokens", counts.input_tokens},
+                        {"cached_tokens", counts.cached_tokens},
                         {"output_tokens", counts.output_tokens},
                         {"wall_s", report.wall_s},
                         {"mean_in_flight", report.mean_in_flight},

@@ -226,6 +226,7 @@ void BatchDriver::ask(const WorkPtr& work, ChatCall call, Step then) {
       if (const auto* reply = std::get_if<ChatReply>(&outcome)) {
         work->outcome.is_answered = true;
         work->outcome.counts.input_tokens += reply->usage.prompt_tokens;
+        work->outcome.counts.cached_tokens += reply->usage.cached_tokens;
         work->outcome.counts.output_tokens += reply->usage.completion_tokens;
       }
       (this->*then)(work, std::move(outcome));

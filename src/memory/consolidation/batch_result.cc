@@ -80,6 +80,7 @@ ConsolidationCounts& ConsolidationCounts::operator+=(const ConsolidationCounts& 
   stale += other.stale;
   llm_calls += other.llm_calls;
   input_tokens += other.input_tokens;
+  cached_tokens += other.cached_tokens;
   output_tokens += other.output_tokens;
   return *this;
 }

@@ -50,6 +50,7 @@ struct ConsolidationCounts {
   int64_t stale = 0;  // responses that came too late: a witness had changed
   int64_t llm_calls = 0;
   int64_t input_tokens = 0;
+  int64_t cached_tokens = 0;  // of these: the model had them in its prefix cache
   int64_t output_tokens = 0;
 
   ConsolidationCounts& operator+=(const ConsolidationCounts& other);

@@ -88,10 +88,10 @@ TEST(CountsOf, CountsObservationsByWhatIsDoneWithThem) {
 }
 
 TEST(ConsolidationCounts, AddsEachMember) {
-  const ConsolidationCounts one{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  const ConsolidationCounts one{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   ConsolidationCounts sum = one;
   sum += one;
-  EXPECT_EQ(sum, (ConsolidationCounts{2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28}));
+  EXPECT_EQ(sum, (ConsolidationCounts{2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30}));
 }
 
 }  // namespace

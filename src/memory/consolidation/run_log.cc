@@ -73,6 +73,7 @@ std::string RunLog::table(Duration wall, double mean_in_flight) const {
   text += row("batches halved", counts_.splits);
   text += row("LLM calls", counts_.llm_calls);
   text += row("tokens in", counts_.input_tokens);
+  text += row("of these cached", counts_.cached_tokens);
   text += row("tokens out", counts_.output_tokens);
   text += row("wall time", fmt::format("{:.2f} s", seconds(wall)));
   text += row("mean calls in flight", fmt::format("{:.2f}", mean_in_flight));

@@ -165,6 +165,17 @@ Reply<MemoryService::OpenBank> MemoryService::open_bank(const Viewer& viewer,
   return OpenBank{.store = *std::move(store), .bank = *std::move(bank)};
 }
 
+Reply<MemoryService::ReadyBank> MemoryService::ready_bank(const Viewer& viewer,
+                                                          const BankId& id) const {
+  if (!is_started()) return not_started();
+  Reply<OpenBank> open = open_bank(viewer, id);
+  if (const auto* failure = failure_in(open)) return *failure;
+  auto& bank = std::get<OpenBank>(open);
+  Result<BankConfig> config = with_overrides(options_.defaults, bank.bank.overrides);
+  if (!config) return failure_of(config.error(), "bank");
+  return ReadyBank{std::move(bank), *std::move(config)};
+}
+
 Reply<MemoryService::OpenBank> MemoryService::open_or_create(const Viewer& viewer,
                                                              const BankId& id) const {
   Result<std::shared_ptr<BankStore>> store = banks_->bank_or_new(id, viewer.key);
@@ -358,25 +369,19 @@ Reply<RetainReceipt> MemoryService::retain(const Viewer& viewer, const BankId& i
 
 Reply<RecallResult> MemoryService::recall(const Viewer& viewer, const BankId& id,
                                           const RecallQuery& query) {
-  if (!is_started()) return not_started();
-  const Reply<OpenBank> open = open_bank(viewer, id);
-  if (const auto* failure = failure_in(open)) return *failure;
-  const auto& bank = std::get<OpenBank>(open);
-  const Result<BankConfig> config = with_overrides(options_.defaults, bank.bank.overrides);
-  if (!config) return failure_of(config.error(), "bank");
-  return memory::recall(*bank.store, *models_, *config, query,
+  const Reply<ReadyBank> ready = ready_bank(viewer, id);
+  if (const auto* failure = failure_in(ready)) return *failure;
+  const auto& bank = std::get<ReadyBank>(ready);
+  return memory::recall(*bank.store, *models_, bank.config, query,
                         caller_of(bank, llm::Priority::kInteractive));
 }
 
 Reply<ReflectAnswer> MemoryService::reflect(const Viewer& viewer, const BankId& id,
                                             const ReflectQuery& query) {
-  if (!is_started()) return not_started();
-  const Reply<OpenBank> open = open_bank(viewer, id);
-  if (const auto* failure = failure_in(open)) return *failure;
-  const auto& bank = std::get<OpenBank>(open);
-  const Result<BankConfig> config = with_overrides(options_.defaults, bank.bank.overrides);
-  if (!config) return failure_of(config.error(), "bank");
-  return memory::reflect(*bank.store, *models_, *config, query,
+  const Reply<ReadyBank> ready = ready_bank(viewer, id);
+  if (const auto* failure = failure_in(ready)) return *failure;
+  const auto& bank = std::get<ReadyBank>(ready);
+  return memory::reflect(*bank.store, *models_, bank.config, query,
                          caller_of(bank, llm::Priority::kInteractive));
 }
 
@@ -389,18 +394,15 @@ Reply<std::shared_ptr<BankStore>> MemoryService::store(const Viewer& viewer, con
 // --- consolidation and operations --------------------------------------------------------------
 
 Reply<BankStore::Submitted> MemoryService::consolidate(const Viewer& viewer, const BankId& id) {
-  if (!is_started()) return not_started();
-  const Reply<OpenBank> open = open_bank(viewer, id);
-  if (const auto* failure = failure_in(open)) return *failure;
-  const auto& bank = std::get<OpenBank>(open);
-  const Result<BankConfig> config = with_overrides(options_.defaults, bank.bank.overrides);
-  if (!config) return failure_of(config.error(), "bank");
-  if (!config->enable_observations) {
+  const Reply<ReadyBank> ready = ready_bank(viewer, id);
+  if (const auto* failure = failure_in(ready)) return *failure;
+  const auto& bank = std::get<ReadyBank>(ready);
+  if (!bank.config.enable_observations) {
     return invalid(
         "observations are off for this bank; set enable_observations in its configuration",
         "enable_observations");
   }
-  if (std::optional<llm::Failure> fault = models_.load()->chat_fault(config->chat_model))
+  if (std::optional<llm::Failure> fault = models_.load()->chat_fault(bank.config.chat_model))
     return *std::move(fault);
   Result<BankStore::Submitted> submitted =
       bank.store->submit_consolidation(OperationId{new_uuid()}, now_ms());
@@ -425,6 +427,13 @@ Reply<int64_t> MemoryService::recover(const Viewer& viewer, const BankId& id) {
   return *recovered;
 }
 
+Reply<Operation> MemoryService::operation_of(const OpenBank& open,
+                                             const OperationId& operation) const {
+  Result<Operation> found = open.store->operation(operation);
+  if (!found) return failure_of(found.error(), "operation");
+  return *std::move(found);
+}
+
 Reply<Operation> MemoryService::cancel(const Viewer& viewer, const BankId& id,
                                        const OperationId& operation) {
   const Reply<OpenBank> open = open_bank(viewer, id);
@@ -433,9 +442,7 @@ Reply<Operation> MemoryService::cancel(const Viewer& viewer, const BankId& id,
   const Result<void> cancelled = bank.store->cancel_operation(operation, now_ms());
   if (!cancelled) return failure_of(cancelled.error(), "operation");
   if (is_started()) runner_->cancel(id, operation);
-  const Result<Operation> now = bank.store->operation(operation);
-  if (!now) return failure_of(now.error(), "operation");
-  return *now;
+  return operation_of(bank, operation);
 }
 
 Reply<Operation> MemoryService::retry(const Viewer& viewer, const BankId& id,
@@ -446,9 +453,7 @@ Reply<Operation> MemoryService::retry(const Viewer& viewer, const BankId& id,
   const Result<void> retried = bank.store->retry_operation(operation, now_ms());
   if (!retried) return failure_of(retried.error(), "operation");
   notify(id);
-  const Result<Operation> now = bank.store->operation(operation);
-  if (!now) return failure_of(now.error(), "operation");
-  return *now;
+  return operation_of(bank, operation);
 }
 
 }  // namespace windrow::memory

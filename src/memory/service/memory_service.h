@@ -119,7 +119,13 @@ class MemoryService {
     std::shared_ptr<BankStore> store;
     Bank bank;
   };
+  // The same for calls of models, with the configuration as it counts.
+  struct ReadyBank : OpenBank {
+    BankConfig config;
+  };
   Reply<OpenBank> open_bank(const Viewer& viewer, const BankId& id) const;
+  Reply<ReadyBank> ready_bank(const Viewer& viewer, const BankId& id) const;  // also 503
+  Reply<Operation> operation_of(const OpenBank& open, const OperationId& operation) const;
   llm::Failure unopened(const BankId& id, const Error& error) const;
   Reply<OpenBank> open_or_create(const Viewer& viewer, const BankId& id) const;
   Reply<BankView> edit(const BankId& id, const OpenBank& open, const boost::json::object& change);

@@ -63,6 +63,7 @@ json::object result_of(const ConsolidationReport& report, std::string_view statu
       counts.observations_created + counts.observations_updated + counts.observations_deleted;
   result["llm_calls"] = counts.llm_calls;
   result["input_tokens"] = counts.input_tokens;
+  result["cached_tokens"] = counts.cached_tokens;
   result["output_tokens"] = counts.output_tokens;
   result["wall_s"] = report.wall_s;
   result["mean_in_flight"] = report.mean_in_flight;

@@ -66,6 +66,23 @@ class OperationRunnerTest : public ::testing::Test {
     ASSERT_TRUE(store_->retain({.facts = {fact}}, now()));
   }
 
+  // A runner whose first call of the model is out and held.
+  std::unique_ptr<OperationRunner> runner_with_a_call(QueuedModels& models) {
+    models.hold();
+    auto runs = runner(models);
+    EXPECT_TRUE(models.wait_for(1));
+    return runs;
+  }
+
+  // Cancels the operation, and waits until its call and its work have ended.
+  void cancel(OperationRunner& runs, QueuedModels& models, const OperationId& id) {
+    ASSERT_TRUE(store_->cancel_operation(id, now()));
+    runs.cancel(bank_, id);
+    eventually([&] { return models.waiting().size(); }, Eq(0U));
+    eventually([&] { return runs.readings().running; }, Eq(0));
+    EXPECT_EQ(operation(id).status, OperationStatus::kCancelled);
+  }
+
   OperationId submit() {
     return store_->submit_consolidation(OperationId{new_uuid()}, now()).value().id;
   }
@@ -151,9 +168,7 @@ TEST_F(OperationRunnerTest, RenewsItsLeaseWhileAModelWorks) {
   add("tea: green");
   const OperationId id = submit();
   QueuedModels models(topics);
-  models.hold();
-  const auto runs = runner(models);
-  ASSERT_TRUE(models.wait_for(1));
+  const auto runs = runner_with_a_call(models);
   for (int i = 0; i < 4; ++i) {
     clock_.advance(std::chrono::milliseconds(kLeaseMs / 2));
     eventually([&] { return operation(id).lease_until.value_or(0); }, Eq(now() + kLeaseMs));
@@ -167,14 +182,8 @@ TEST_F(OperationRunnerTest, CancellingEndsTheCallThatIsOut) {
   add("tea: green");
   const OperationId id = submit();
   QueuedModels models(topics);
-  models.hold();
-  const auto runs = runner(models);
-  ASSERT_TRUE(models.wait_for(1));
-  ASSERT_TRUE(store_->cancel_operation(id, now()));
-  runs->cancel(bank_, id);
-  eventually([&] { return models.waiting().size(); }, Eq(0U));
-  eventually([&] { return runs->readings().running; }, Eq(0));
-  EXPECT_EQ(operation(id).status, OperationStatus::kCancelled);
+  const auto runs = runner_with_a_call(models);
+  cancel(*runs, models, id);
   EXPECT_EQ(store_->stats()->pending_consolidation, 1);
 }
 
@@ -182,12 +191,7 @@ TEST_F(OperationRunnerTest, WhatAStopCutsOffGoesOnAfterTheNextStart) {
   add("tea: green");
   const OperationId id = submit();
   QueuedModels models(topics);
-  models.hold();
-  {
-    const auto runs = runner(models);
-    ASSERT_TRUE(models.wait_for(1));
-    runs->stop();
-  }
+  runner_with_a_call(models)->stop();
   EXPECT_EQ(operation(id).status, OperationStatus::kPending);
   QueuedModels later(topics);
   const auto runs = runner(later, "after the restart");
@@ -197,23 +201,15 @@ TEST_F(OperationRunnerTest, WhatAStopCutsOffGoesOnAfterTheNextStart) {
 TEST_F(OperationRunnerTest, CancellingARetainEndsTheCallThatIsOut) {
   const OperationId id = add_retain("Ada likes green tea.");
   QueuedModels models(topics);
-  models.hold();
-  const auto runs = runner(models);
-  ASSERT_TRUE(models.wait_for(1));
-  ASSERT_TRUE(store_->cancel_operation(id, now()));
-  runs->cancel(bank_, id);
-  eventually([&] { return models.waiting().size(); }, Eq(0U));
-  eventually([&] { return runs->readings().running; }, Eq(0));
-  EXPECT_EQ(operation(id).status, OperationStatus::kCancelled);
+  const auto runs = runner_with_a_call(models);
+  cancel(*runs, models, id);
   EXPECT_EQ(store_->stats()->facts_world, 0);
 }
 
 TEST_F(OperationRunnerTest, ARetainThatAStopCutsOffIsPendingAgain) {
   const OperationId id = add_retain("Ada likes green tea.");
   QueuedModels models(topics);
-  models.hold();
-  const auto runs = runner(models);
-  ASSERT_TRUE(models.wait_for(1));
+  const auto runs = runner_with_a_call(models);
   runs->stop();
   EXPECT_TRUE(models.waiting().empty());
   const Operation cut_off = operation(id);
