@@ -164,6 +164,7 @@ PartAnswer patch_memory(const MemoryRequest& request) {
     const auto edited = store.edit_memory(
         id, [&](memory::Memory& memory) { return apply_patch(patch, now, memory); }, now);
     if (!edited) return memory_failure(edited.error(), id);
+    request.service.embed_edited(request.viewer(), request.bank, *edited);
     consolidate_again(request);
     return detail_reply(store, *edited);
   });

@@ -235,6 +235,17 @@ TEST_F(MemoryCallsTest, ABankIsMadeChangedAndDeleted) {
   EXPECT_EQ(good("GET", fmt::format("{}/memories/list", kBank)).at("total"), 0);
 }
 
+TEST_F(MemoryCallsTest, VectorsFindAnEditedMemoryByItsNewText) {
+  models_.on_embed = memory::testing::embed_by_words({"tea", "coffee"});
+  open();
+  retain("Alice likes tea");
+  good("PATCH", fmt::format("{}/memories/{}", kBank, first_id()),
+       R"({"text":"Alice likes coffee"})");
+  const json::value found =
+      good("POST", fmt::format("{}/memories/recall", kBank), R"({"query":"coffee"})");
+  EXPECT_EQ(found.at("results").at(0).at("scores").at("semantic"), 1);
+}
+
 TEST_F(MemoryCallsTest, AMemoryIsShownEditedRetiredAndBroughtBack) {
   open();
   retain("Alice likes tea", R"(,"observation_scopes":"per_tag","tags":["a"])");

@@ -68,7 +68,7 @@ constexpr auto kRoutes = std::to_array<MemoryRoute>({
     absent("POST", WINDROW_BANK "/memories/dry-run-extract",
            "an extraction is not tried out; retain into a bank of its own and list its memories"),
     {"GET", WINDROW_BANK "/memories/{memory_id}", get_memory},
-    {"PATCH", WINDROW_BANK "/memories/{memory_id}", patch_memory},
+    {"PATCH", WINDROW_BANK "/memories/{memory_id}", patch_memory, kModels},
     {"GET", WINDROW_BANK "/memories/{memory_id}/history", get_history},
     {"DELETE", WINDROW_BANK "/memories/{memory_id}/observations", clear_observations_of_memory},
     {"POST", WINDROW_BANK "/reflect", reflect_on_memories, kModels},

@@ -113,6 +113,7 @@ class ConsolidationRun {
   std::string error_;
   std::optional<Duration> retry_after_;
   bool is_of_bank_ = false;
+  bool is_final_ = false;
 
   NewEmbeddings embeddings_;
   BatchDriver driver_;
@@ -155,8 +156,10 @@ ConsolidationRun::ConsolidationRun(BankStore& store, MemoryModels& models,
       cancel_(cancel, [this] { stop(ConsolidationEnd::kCancelled, ""); }) {}
 
 ConsolidationReport ConsolidationRun::run() {
-  if (const Result<void> begun = begin(); !begun)
+  if (const Result<void> begun = begin(); !begun) {
+    is_final_ = begun.error().kind == ErrorKind::kConflict;
     stop(ConsolidationEnd::kFailed, begun.error().message, {}, true);
+  }
   std::unique_lock lock(mutex_);
   for (;;) {
     hand_out();
@@ -220,6 +223,7 @@ ConsolidationReport ConsolidationRun::report() {
   report.error = error_;
   report.retry_after = retry_after_;
   report.is_of_bank = is_of_bank_;
+  report.is_final = is_final_;
   report.wall_s = seconds(now - began_);
   report.recall_s = seconds(log_->times().recall);
   report.model_s = seconds(log_->times().model);
@@ -237,6 +241,7 @@ void ConsolidationRun::hand_out() {
                                                   : ConsolidationEnd::kFailed;
     retry_after_ = verdict.wait;
     is_of_bank_ = failure->code == kBankFailureCode;
+    is_final_ = is_of_bank_ && failure->failure_class == llm::FailureClass::kRequest;
     if (error_.empty()) error_ = fmt::format("embeddings: {}", failure->message);
     return;
   }

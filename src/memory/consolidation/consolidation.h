@@ -56,6 +56,9 @@ struct ConsolidationReport {
   ConsolidationCounts counts;
   std::string error;        // the first one, with its cause
   bool is_of_bank = false;  // kStopped, kFailed: the bank could not be read or written
+  // kFailed: the next run would fail alike, because the vectors of the bank are not those of the
+  // embedding model.
+  bool is_final = false;
   std::optional<Duration> retry_after;
   double wall_s = 0;
   double mean_in_flight = 0;

@@ -14,8 +14,10 @@ namespace {
 // Texts of one call of the embedding model.
 constexpr size_t kTextsTogether = 64;
 
+// kInvalid: the vectors do not fit the bank, and would not the next time.
 llm::Failure of_store(const Error& error) {
-  return {.failure_class = llm::FailureClass::kBackend,
+  return {.failure_class = error.kind == ErrorKind::kInvalid ? llm::FailureClass::kRequest
+                                                             : llm::FailureClass::kBackend,
           .status = 500,
           .code = std::string(kBankFailureCode),
           .message = error.message,

@@ -8,7 +8,9 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "memory/bank/embedding_model.h"
 #include "memory/bank/new_id.h"
+#include "memory/retain/retain_embeddings.h"
 #include "memory/retain/retain_payload.h"
 
 namespace windrow::memory {
@@ -383,6 +385,26 @@ Reply<ReflectAnswer> MemoryService::reflect(const Viewer& viewer, const BankId& 
   const auto& bank = std::get<ReadyBank>(ready);
   return memory::reflect(*bank.store, *models_, bank.config, query,
                          caller_of(bank, llm::Priority::kInteractive));
+}
+
+void MemoryService::embed_edited(const Viewer& viewer, const BankId& id, const Memory& memory) {
+  if (!memory.embedding.empty()) return;
+  const Reply<ReadyBank> ready = ready_bank(viewer, id);
+  const auto* bank = std::get_if<ReadyBank>(&ready);
+  if (bank == nullptr) return;
+  MemoryModels& models = *models_;
+  const std::string& model = bank->config.embed_model;
+  if (models.embed_fault(model) ||
+      !check_embedding_model(bank->bank, models.embed_model_name(model)))
+    return;
+  std::vector<NewFact> texts(1);
+  texts.front().text = memory.text;
+  if (embed_facts(texts, models, model, caller_of(*bank, llm::Priority::kInteractive), {})) return;
+  const std::vector<BankStore::Embedding> embeddings = {
+      {.memory = {.id = memory.id, .version = memory.version},
+       .vector = std::move(texts.front().embedding)}};
+  const Result<void> set = bank->store->set_embeddings(embeddings);
+  if (!set && options_.runner.warn) options_.runner.warn(set.error().message);
 }
 
 Reply<std::shared_ptr<BankStore>> MemoryService::store(const Viewer& viewer, const BankId& id) {

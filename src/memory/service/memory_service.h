@@ -103,6 +103,10 @@ class MemoryService {
   Reply<Operation> cancel(const Viewer& viewer, const BankId& id, const OperationId& operation);
   Reply<Operation> retry(const Viewer& viewer, const BankId& id, const OperationId& operation);
 
+  // Computes the vector of a memory whose text was edited. Where there is no embedding model only
+  // words find it; where the model fails, the next consolidation computes it.
+  void embed_edited(const Viewer& viewer, const BankId& id, const Memory& memory);
+
   // Runs a consolidation of this bank if one is pending: after an edit of its memories.
   void notify(const BankId& id);
 

@@ -321,8 +321,13 @@ void OperationRunner::consolidate_bank(const BankId& bank, BankStore& store, Ope
       break;
     case ConsolidationEnd::kStopped:
     case ConsolidationEnd::kFailed:
-      operation.result = result_of(report, "deferred");
-      put_back(operation, report.retry_after, report.error);
+      operation.result = result_of(report, report.is_final ? "failed" : "deferred");
+      if (report.is_final) {
+        operation.status = OperationStatus::kFailed;
+        operation.error = report.error;
+      } else {
+        put_back(operation, report.retry_after, report.error);
+      }
       break;
   }
 }

@@ -232,6 +232,22 @@ TEST_F(OperationRunnerTest, ARetainWhoseAnswersAreOfNoUseFailsInTheEnd) {
   EXPECT_EQ(models.chats().size(), 6U);
 }
 
+TEST_F(OperationRunnerTest, VectorsOfAnotherModelFailTheOperation) {
+  add("tea: green");
+  ASSERT_TRUE(store_->edit_bank([](Bank& bank) -> Result<void> {
+    bank.embedding_model = "earlier";
+    bank.embedding_size = 2;
+    return {};
+  }));
+  const OperationId id = submit();
+  QueuedModels models(topics, [](const std::vector<std::string>& texts) -> EmbedOutcome {
+    return std::vector<std::vector<float>>(texts.size(), {1, 0});
+  });
+  const auto runs = runner(models);
+  EXPECT_THAT(await(id, OperationStatus::kFailed).error, HasSubstr("earlier"));
+  EXPECT_EQ(store_->stats()->pending_consolidation, 1);
+}
+
 TEST_F(OperationRunnerTest, AServerThatAsksForNoPauseIsNotAskedWithoutEnd) {
   add("tea: green");
   const OperationId id = submit();
