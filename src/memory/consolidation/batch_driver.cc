@@ -172,12 +172,14 @@ Result<BatchRead> BatchDriver::read_bank(const ScopeBatch& batch) {
   if (!observations) return observations.error();
   read.observations = *std::move(observations);
   std::vector<std::string> texts;
+  texts.reserve(read.facts.size());
   for (const Memory& fact : read.facts)
     texts.push_back(fact.text);
   Result<std::vector<BankStore::Repeated>> repeated = world_.store.repeated(batch.scope, texts);
   if (!repeated) return repeated.error();
   read.repeated = *std::move(repeated);
   std::vector<MemoryId> repeated_ids;
+  repeated_ids.reserve(read.repeated.size());
   for (const BankStore::Repeated& one : read.repeated)
     repeated_ids.push_back(one.fact);
   Result<std::vector<Memory>> repeated_facts = world_.store.memories(repeated_ids);
@@ -265,6 +267,7 @@ void BatchDriver::apply(const WorkPtr& work, BatchDecision decision) {
   work->outcome.counts += decision.counts;
   work->outcome.rejected = std::move(decision.rejected);
   std::vector<MemoryId> written;
+  written.reserve(decision.effects.creates.size() + decision.effects.updates.size());
   for (const CreateObservation& create : decision.effects.creates)
     written.push_back(create.id);
   for (const UpdateObservation& update : decision.effects.updates)

@@ -150,6 +150,7 @@ std::vector<Twins> NewEmbeddings::take_twins(const Scope& scope) {
 std::vector<Scope> NewEmbeddings::scopes_with_twins() const {
   const std::scoped_lock lock(mutex_);
   std::vector<Scope> scopes;
+  scopes.reserve(twins_.size());
   for (const auto& [scope, twins] : twins_)
     scopes.push_back(scope);
   return scopes;

@@ -134,14 +134,14 @@ void OperationRunner::queue(const Work& work) {
 }
 
 void OperationRunner::cancel(const BankId& bank, const OperationId& operation) {
-  std::stop_source stops(std::nostopstate);
+  std::optional<std::stop_source> stops;
   {
     const std::scoped_lock lock(mutex_);
     for (const auto& [work, one] : running_) {
       if (work.first == bank && one.operation == operation) stops = one.stops;
     }
   }
-  stops.request_stop();
+  if (stops) stops->request_stop();
 }
 
 void OperationRunner::look_through_banks() {
