@@ -87,29 +87,38 @@ Result<void> Database::transaction(const std::function<Result<void>()>& body,
   const auto lock = connection_->lock();
   if (Result<void> told = commit_with(durability); !told) return told;
   if (Result<void> begun = connection_->run("BEGIN IMMEDIATE", {}, nullptr); !begun) return begun;
+  ended_by_.reset();
   Result<void> done = body();
+  if (done && !connection_->in_transaction()) done = transaction_ended();
   if (done) done = connection_->run("COMMIT", {}, nullptr);
   // Some failures have ended the transaction already.
   if (!done && connection_->in_transaction()) (void)connection_->run("ROLLBACK", {}, nullptr);
   return done;
 }
 
+// Under the connection's lock, where SQLite has ended a transaction.
+Error Database::transaction_ended() const {
+  if (ended_by_) return *ended_by_;
+  return Error{ErrorKind::kIo,
+               fmt::format("cannot change {}: the transaction has ended", connection_->path())};
+}
+
 Result<void> Database::part_of_transaction(const std::function<Result<void>()>& body) {
   const auto lock = connection_->lock();
-  if (!connection_->in_transaction()) {
-    return Error{ErrorKind::kIo,
-                 fmt::format("cannot change {}: the transaction has ended", connection_->path())};
+  if (!connection_->in_transaction()) return transaction_ended();
+  Result<void> done = connection_->run("SAVEPOINT part", {}, nullptr);
+  if (done) {
+    done = body();
+    if (!done && connection_->in_transaction())
+      (void)connection_->run("ROLLBACK TO part", {}, nullptr);
+    if (connection_->in_transaction()) {
+      const Result<void> released = connection_->run("RELEASE part", {}, nullptr);
+      if (done) done = released;
+    }
   }
-  if (Result<void> begun = connection_->run("SAVEPOINT part", {}, nullptr); !begun) return begun;
-  Result<void> done = body();
-  if (!connection_->in_transaction()) {
-    if (!done) return done;
-    return Error{ErrorKind::kIo,
-                 fmt::format("cannot change {}: the transaction has ended", connection_->path())};
-  }
-  if (!done) (void)connection_->run("ROLLBACK TO part", {}, nullptr);
-  const Result<void> released = connection_->run("RELEASE part", {}, nullptr);
-  return done ? released : done;
+  if (connection_->in_transaction()) return done;
+  if (!done) ended_by_ = done.error();
+  return done ? Result<void>(transaction_ended()) : done;
 }
 
 Result<std::unique_ptr<DatabaseReader>> Database::reader() const {

@@ -81,7 +81,8 @@ class Database {
   Durability durability() const { return durability_; }
 
   // Runs `body` as a part of the transaction in which this is called: what it changed is undone
-  // alone if it fails. A part of a transaction that SQLite itself has ended fails with kIo.
+  // alone if it fails. Some failures make SQLite end the whole transaction, a full disk for one:
+  // then its further parts are not run, and they and the transaction fail with that failure, too.
   Result<void> part_of_transaction(const std::function<Result<void>()>& body);
 
   // A further connection, which only reads and never waits for a writer. It may outlive this.
@@ -91,6 +92,7 @@ class Database {
   Database(std::unique_ptr<SqliteConnection> connection, Durability durability);
 
   Result<void> commit_with(Durability durability);
+  Error transaction_ended() const;
   Result<void> check_pages();
   Result<void> migrate(std::span<const std::string_view> versions);
   Result<std::set<std::string>> schema_parts();
@@ -98,7 +100,10 @@ class Database {
 
   const std::unique_ptr<SqliteConnection> connection_;
   const Durability durability_;
-  std::optional<Durability> commits_with_;  // what SQLite was told; under the connection's lock
+
+  // Under the connection's lock.
+  std::optional<Durability> commits_with_;  // what SQLite was told
+  std::optional<Error> ended_by_;           // the failure of a part that ended the transaction
 };
 
 // Reads a Database beside its writer. Each query sees the last commit before it began.

@@ -413,6 +413,46 @@ TEST(Database, AFileSizeLimitIsADiskThatIsFull) {
   EXPECT_EQ(names(*opened(folder / "a.db")), std::vector<std::string>{"small"});
 }
 
+// What makes SQLite end a transaction is told to all that were part of it, not only to the one that
+// met it.
+TEST(Database, AFullDiskWithinAPartIsTheFailureOfAllParts) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    constexpr rlim_t kBytes = 1'000'000;
+    const rlimit limit{.rlim_cur = kBytes, .rlim_max = kBytes};
+    const auto database = Database::open(folder / "a.db", kVersions);
+    if (!database || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    const auto is_told = [](const Result<void>& done) {
+      return !done && done.error().kind == ErrorKind::kDiskFull &&
+             done.error().message.find("File too large") != std::string::npos;
+    };
+    int code = 0;
+    const Result<void> whole = (*database)->transaction([&]() -> Result<void> {
+      if (!(*database)->part_of_transaction([&] { return insert_thing(**database, "a"); }))
+        code = 2;
+      // More than SQLite keeps in memory until the commit.
+      const Result<void> large = (*database)->part_of_transaction(
+          [&] { return insert_thing(**database, std::string(16 * kBytes, 'x')); });
+      if (!is_told(large)) code = 3;
+      if (!is_told((*database)->part_of_transaction([&]() -> Result<void> {
+            code = 4;
+            return {};
+          })))
+        code = 5;
+      return {};
+    });
+    if (!is_told(whole)) code = 6;
+    if (!insert_thing(**database, "b")) code = 7;
+    if (names(**database) != std::vector<std::string>{"b"}) code = 8;
+    _exit(code);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "exit status " << WEXITSTATUS(status);
+}
+
 TEST(Database, WhatWasClosedIsNotReadWholeAgainUnlessItIsAskedFor) {
   const TemporaryFolder folder;
   const std::string path = folder / "a.db";
