@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "llm/answer.h"
 #include "llm/request.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::llm {
 
@@ -48,6 +49,26 @@ enum class SpecialTokens : uint8_t {
            // EOS of the models that ask for it
 };
 
+// Reads an answer that was sampled elsewhere, token by token, as the model's engine reads its own:
+// what is reasoning, content and calls of tools. Used by one thread at a time; outlives nothing of
+// the tokenizer's.
+class AnswerReader {
+ public:
+  virtual ~AnswerReader() = default;
+
+  // The answer goes on with `tokens`. Returns what is decided now; together, and with end(), the
+  // deltas are the choice (llm/stream_sink.h). Without ids and log-probabilities.
+  virtual std::vector<Delta> take(std::span<const int32_t> tokens) = 0;
+
+  // The answer is over, and why. `last`: the delta of what is left, with the finish reason. An
+  // answer that stopped by itself and calls tools ends with kToolCalls.
+  struct End {
+    Delta last;
+    Choice choice;
+  };
+  virtual End end(FinishReason reason) = 0;
+};
+
 // Const and thread-safe. Nothing blocks; long texts take time.
 class Tokenizer {
  public:
@@ -66,6 +87,9 @@ class Tokenizer {
   // character may span several tokens.
   virtual void append_piece(int32_t token, std::string& bytes) const = 0;
 
+  // Whether it has a meaning and no text: the end of a message, for one.
+  virtual bool is_control(int32_t token) const = 0;
+
   // The prompt of a chat, as the model's engine would make it; or what the model's template has
   // against it. `asks_for_answer`: up to where the model begins to answer.
   virtual std::variant<RenderedChat, Failure> render(const Chat& chat,
@@ -75,6 +99,13 @@ class Tokenizer {
   // to answer. Its tools and template arguments are those of the whole conversation.
   virtual std::variant<AppendedTokens, Failure> append(const SampledAnswer& answer,
                                                        const Chat& appended) const = 0;
+
+  // Reads the answer to `chat`, whose prompt was `prompt`. `stop`: texts at which it ends; the
+  // server that sampled it may have included them. `call_seed`: ids of calls follow from it.
+  virtual std::unique_ptr<AnswerReader> read_answer(const Chat& chat,
+                                                    std::span<const int32_t> prompt,
+                                                    std::vector<std::string> stop,
+                                                    uint64_t call_seed) const = 0;
 };
 
 // The text of tokens, each of the vocabulary; bytes that are no character become U+FFFD.

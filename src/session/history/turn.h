@@ -1,0 +1,92 @@
+// Turn: one answer of a model within a session, with what it added to the turn before it. Nothing
+// is stored twice: a conversation is the turns from the first one to it (turn_path.h), and turns
+// that branch share the ones before. Immutable once committed, so that a reader needs no lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/id.h"
+#include "session/history/message_key.h"
+#include "session/rows/packed_ints.h"
+
+namespace windrow::session {
+
+// In the order in which the turns of one session were committed, from 1.
+using TurnId = Id<struct TurnTag>;
+
+struct StoredMessage {
+  MessageKey key;
+  std::string text;  // the message as JSON
+};
+
+// Rows of numbers that the model's server tells of each token: which experts each layer chose
+// (routed_experts), or what a sparse attention selected (indexer_topk). Row i belongs to token i;
+// the last token of a conversation has none, because nothing was computed of it yet.
+struct TokenRows {
+  size_t first_row = 0;       // counted from the beginning of the conversation
+  size_t values_per_row = 0;  // layers x top-k; not 0
+  PackedInts values;
+
+  size_t rows() const { return values.size() / values_per_row; }
+  size_t end_row() const { return first_row + rows(); }
+};
+
+enum class RowKind : uint8_t { kRoutedExperts, kIndexerTopk };
+inline constexpr size_t kRowKinds = 2;
+
+// The member that has them in replies of servers: "routed_experts", "indexer_topk".
+std::string_view to_string(RowKind kind);
+
+// What the server reports of a turn, for records and samples.
+struct TurnFigures {
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;
+  std::string weight_version;  // empty: not told
+  int64_t spec_accepted = 0;   // speculative decoding: tokens accepted, proposed, and passes
+  int64_t spec_drafted = 0;
+  int64_t spec_passes = 0;
+};
+
+struct Turn {
+  TurnId id;      // set by History::commit
+  TurnId parent;  // 0: it is the first one of a conversation
+
+  // The messages that the client sent behind those of the parent, then the answer.
+  std::vector<StoredMessage> appended;
+  StoredMessage answer;
+
+  // Its tokens: the first `kept_tokens` of the parent's conversation, then `prompt`, then
+  // `sampled`. All of the parent's are kept, but for an end token that the model's template writes
+  // otherwise.
+  size_t kept_tokens = 0;
+  std::vector<int32_t> prompt;
+  std::vector<int32_t> sampled;
+  std::vector<double> logprobs;  // of `sampled`
+
+  // Null: the server told none. They begin with the first row that the conversation lacked.
+  std::shared_ptr<const TokenRows> rows[kRowKinds];
+
+  std::string finish_reason;  // "stop", "length", "tool_calls", "abort", or another server's own
+  TurnFigures figures;
+
+  // For records: the members of the request that was sent to the model without messages and tokens,
+  // and those of the reply without choices; as JSON objects. Equal ones of several turns are
+  // shared.
+  std::shared_ptr<const std::string> request_members;
+  std::shared_ptr<const std::string> reply_members;
+  double asked_at_unix_s = 0;
+  double answered_at_unix_s = 0;
+
+  bool is_cut() const { return finish_reason == "length"; }
+  const TokenRows* rows_of(RowKind kind) const { return rows[static_cast<size_t>(kind)].get(); }
+};
+
+// The memory that a turn takes, all that it owns included; shared members by their whole size.
+size_t bytes_of(const Turn& turn);
+
+}  // namespace windrow::session

@@ -1,0 +1,54 @@
+// TurnPath: a conversation as the turns from its first one to one of its turns. It has references
+// to immutable turns, so it stays valid whatever happens to the session. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "session/history/turn.h"
+
+namespace windrow::session {
+
+using TurnPtr = std::shared_ptr<const Turn>;
+
+class TurnPath {
+ public:
+  TurnPath() = default;
+
+  // `turns` from the first one on; each one's parent is the one before it.
+  explicit TurnPath(std::vector<TurnPtr> turns);
+
+  const std::vector<TurnPtr>& turns() const { return turns_; }
+  bool empty() const { return turns_.empty(); }
+  const Turn& last() const { return *turns_.back(); }
+
+  // The tokens of the conversation after turn `turn` (an index of turns()), and before its answer.
+  size_t tokens_after(size_t turn) const { return ends_[turn]; }
+  size_t tokens_before(size_t turn) const { return ends_[turn] - turns_[turn]->sampled.size(); }
+  size_t tokens() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  // Appends tokens [first, first + count) of the conversation.
+  void append_tokens(size_t first, size_t count, std::vector<int32_t>& tokens) const;
+  std::vector<int32_t> all_tokens() const;
+
+  // The messages of the conversation, answers included.
+  size_t messages() const;
+
+  // How many rows there are without a gap, from row 0 on; and numbers a row, 0 without rows.
+  size_t rows_covered(RowKind kind) const;
+  size_t values_per_row(RowKind kind) const;
+
+  // Copies rows [first, first + count), which are covered; `values` has count * values_per_row.
+  void read_rows(RowKind kind, size_t first, size_t count, std::span<int32_t> values) const;
+
+ private:
+  std::vector<TurnPtr> turns_;
+  std::vector<size_t> ends_;  // tokens after each turn
+};
+
+}  // namespace windrow::session

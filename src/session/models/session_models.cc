@@ -1,0 +1,1 @@
+#include "session/models/session_models.h"

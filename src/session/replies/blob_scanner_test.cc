@@ -1,0 +1,1 @@
+#include "session/replies/blob_scanner.h"

@@ -1,0 +1,1 @@
+#include "session/replies/turn_reader.h"

@@ -1,0 +1,1 @@
+#include "session/rows/packed_ints_decoder.h"

@@ -1,0 +1,1 @@
+#include "session/samples/mismatch.h"

@@ -1,0 +1,1 @@
+#include "session/samples/samples_body.h"

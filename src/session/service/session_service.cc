@@ -1,0 +1,1 @@
+#include "session/service/session_service.h"
