@@ -14,7 +14,7 @@ namespace windrow::session {
 // number that is too wide for it costs its block alone.
 class PackedInts {
  public:
-  static constexpr size_t kBlockValues = size_t{1} << 18;
+  static constexpr size_t kBlockValues = size_t{1} << 15;
 
   void append(std::span<const int32_t> values);
 
@@ -29,7 +29,7 @@ class PackedInts {
   // Gives back memory that was kept for more.
   void shrink_to_fit();
 
-  // The memory it takes.
+  // The memory that its numbers take.
   size_t bytes() const;
 
  private:
