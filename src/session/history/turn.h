@@ -86,7 +86,9 @@ struct Turn {
   const TokenRows* rows_of(RowKind kind) const { return rows[static_cast<size_t>(kind)].get(); }
 };
 
-// The memory that a turn takes, all that it owns included; shared members by their whole size.
+// The memory that a turn takes, all that it owns included; shared members by their whole size,
+// which bytes_of_members is of one of them.
 size_t bytes_of(const Turn& turn);
+size_t bytes_of_members(const std::string& members);
 
 }  // namespace windrow::session
