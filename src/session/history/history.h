@@ -16,9 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -33,7 +34,9 @@ enum class HistoryKind : uint8_t { kLinear, kTree };
 
 struct HistoryOptions {
   HistoryKind kind = HistoryKind::kLinear;
-  size_t turns_max = 1024;    // that the session has; in a line, that the conversation has
+  // That the session has; turns that are answered at the same time may exceed it. In a line, that
+  // the conversation has.
+  size_t turns_max = 1024;
   size_t rollback_turns = 1;  // linear: turns that one request may leave out
 };
 
@@ -55,15 +58,15 @@ class History {
   //   409 too_many_turns      turns_max
   std::variant<Attachment, llm::Failure> attach(std::span<const MessageKey> request) const;
 
-  // Adds the turn, and sets its id and parent. False: linear, another turn was committed since
-  // attach; nothing has changed.
+  // Adds the turn, and sets its id and parent; removes the turns that the request left out. False:
+  // linear, another turn was committed since attach; nothing has changed.
   bool commit(const Attachment& attachment, std::shared_ptr<Turn> turn);
 
   // The conversation up to and with that turn; empty for id 0 or a turn that is not there.
   TurnPath path(TurnId turn) const;
 
   // Linear: the conversation. Tree: that of the turn committed last.
-  TurnPath latest() const { return path(latest_); }
+  TurnPath latest() const;
 
   // Turns without a turn behind them, in the order of their commit.
   std::vector<TurnId> leaves() const;
@@ -72,7 +75,7 @@ class History {
   std::vector<TurnPtr> turns() const;
 
   const HistoryOptions& options() const { return options_; }
-  size_t size() const { return turns_.size(); }
+  size_t size() const { return nodes_.size(); }
 
   // Grows with each change, also with those that leave as many turns as there were.
   uint64_t epoch() const { return epoch_; }
@@ -84,13 +87,22 @@ class History {
  private:
   struct Node {
     TurnPtr turn;
-    std::vector<TurnId> children;
+    size_t parent = kNone;  // its index
+    size_t messages = 0;    // of the conversation that it ends
   };
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  // Indexes of nodes_, kNone where there is none: of a turn, and of the deepest one whose whole
+  // conversation the request begins with, the latest of several.
+  size_t index_of(TurnId turn) const;
+  size_t deepest_match(std::span<const MessageKey> request) const;
+
+  void add(std::shared_ptr<Turn> turn, size_t parent);
+  void remove_behind(size_t parent);
 
   const HistoryOptions options_;
-  std::map<TurnId, Node> turns_;
-  std::vector<TurnId> roots_;
-  TurnId latest_;
+  std::vector<Node> nodes_;  // in the order of their commit: each behind its parent
+  std::unordered_map<const std::string*, size_t> shared_;  // members of turns: how many have them
   uint64_t next_id_ = 1;
   uint64_t epoch_ = 0;
   int64_t rollbacks_ = 0;
