@@ -49,9 +49,22 @@ enum class SpecialTokens : uint8_t {
            // EOS of the models that ask for it
 };
 
+// What a request says of how its answer is read.
+struct ReadingOptions {
+  // Texts, none empty, and tokens at which the answer ends, and which are no part of it. The server
+  // that sampled it may have included them, and more behind them: that is not read.
+  std::vector<std::string> stop;
+  std::vector<int32_t> stop_tokens;
+
+  bool structured = false;  // Request::structured: calls come at the beginning only
+
+  // Request::sampling.seed: the ids of calls follow from it and the prompt.
+  uint64_t seed = 0;
+};
+
 // Reads an answer that was sampled elsewhere, token by token, as the model's engine reads its own:
-// what is reasoning, content and calls of tools. Used by one thread at a time; outlives nothing of
-// the tokenizer's.
+// what is reasoning, content and calls of tools. An end token has no text, and neither has an id
+// that is not of the vocabulary. Used by one thread at a time; must not outlive its tokenizer.
 class AnswerReader {
  public:
   virtual ~AnswerReader() = default;
@@ -61,10 +74,12 @@ class AnswerReader {
   virtual std::vector<Delta> take(std::span<const int32_t> tokens) = 0;
 
   // The answer is over, and why. `last`: the delta of what is left, with the finish reason. An
-  // answer that stopped by itself and calls tools ends with kToolCalls.
+  // answer that stopped by itself and calls tools ends with kToolCalls; one that reached a stop
+  // text or its only call, with kStop or kToolCalls whatever the reason. To be called once.
   struct End {
     Delta last;
-    Choice choice;
+    Choice choice;                 // without ids and log-probabilities
+    int32_t reasoning_tokens = 0;  // Usage::reasoning_tokens
   };
   virtual End end(FinishReason reason) = 0;
 };
@@ -100,12 +115,10 @@ class Tokenizer {
   virtual std::variant<AppendedTokens, Failure> append(const SampledAnswer& answer,
                                                        const Chat& appended) const = 0;
 
-  // Reads the answer to `chat`, whose prompt was `prompt`. `stop`: texts at which it ends; the
-  // server that sampled it may have included them. `call_seed`: ids of calls follow from it.
+  // Reads the answer to `chat`, whose prompt was `prompt`.
   virtual std::unique_ptr<AnswerReader> read_answer(const Chat& chat,
                                                     std::span<const int32_t> prompt,
-                                                    std::vector<std::string> stop,
-                                                    uint64_t call_seed) const = 0;
+                                                    ReadingOptions options) const = 0;
 };
 
 // The text of tokens, each of the vocabulary; bytes that are no character become U+FFFD.

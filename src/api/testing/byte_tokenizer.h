@@ -7,8 +7,11 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value_to.hpp>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -51,6 +54,8 @@ class ByteTokenizer final : public llm::Tokenizer {
     }
   }
 
+  bool is_control(int32_t token) const override { return token >= kBegin; }
+
   std::variant<llm::RenderedChat, llm::Failure> render(const llm::Chat& chat,
                                                        bool asks_for_answer) const override {
     std::string text;
@@ -72,6 +77,33 @@ class ByteTokenizer final : public llm::Tokenizer {
                                                          const llm::Chat&) const override {
     return llm::AppendedTokens{};
   }
+
+  // All of it is content.
+  std::unique_ptr<llm::AnswerReader> read_answer(const llm::Chat&, std::span<const int32_t>,
+                                                 llm::ReadingOptions) const override {
+    return std::make_unique<ByteReader>();
+  }
+
+ private:
+  class ByteReader final : public llm::AnswerReader {
+   public:
+    std::vector<llm::Delta> take(std::span<const int32_t> tokens) override {
+      llm::Delta delta;
+      for (const int32_t token : tokens) {
+        if (token >= 0 && token < kBegin) delta.text += static_cast<char>(token);
+      }
+      text_ += delta.text;
+      if (delta.text.empty()) return {};
+      return {std::move(delta)};
+    }
+    End end(llm::FinishReason reason) override {
+      return {.last = {.finish_reason = reason},
+              .choice = {.text = text_, .finish_reason = reason}};
+    }
+
+   private:
+    std::string text_;
+  };
 };
 
 }  // namespace windrow::api::testing

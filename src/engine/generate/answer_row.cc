@@ -224,14 +224,9 @@ std::unique_ptr<AnswerStream> AnswerRow::make_stream() const {
     answer.reasoning = request_.reasoning->format;
     answer.prompt_end = request_.reasoning->prompt_end;
     answer.tools = request_.tools;
-    answer.call_seed = seed_of_calls();
+    answer.call_seed = request_.call_seed;
   }
   return std::make_unique<AnswerStream>(answer);
-}
-
-uint64_t AnswerRow::seed_of_calls() const {
-  const auto prompt = std::span(tokens_).first(static_cast<size_t>(prompt_tokens_));
-  return call_seed(prompt, request_.sampling.seed);
 }
 
 void AnswerRow::emit() {
@@ -329,7 +324,7 @@ void AnswerRow::describe(llm::Choice& choice) const {
   if (is_guided()) {
     choice.prompt_bytes = before.size();
   } else if (request_.tools) {
-    take_calls(request_.tools, seed_of_calls(), choice);
+    take_calls(request_.tools, request_.call_seed, choice);
   }
 }
 

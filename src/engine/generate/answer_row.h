@@ -93,7 +93,6 @@ class AnswerRow {
 
  private:
   std::unique_ptr<AnswerStream> make_stream() const;
-  uint64_t seed_of_calls() const;
   bool is_abandoned() const { return request_.group && request_.group->abandoned; }
   bool is_guided() const { return guide_ && !request_.tools; }
   Appended append_all(std::optional<Token> token);

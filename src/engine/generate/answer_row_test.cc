@@ -130,19 +130,19 @@ TEST_F(AnswerRowTest, ScoresOfAPromptComeFromOtherRowsToo) {
   EXPECT_EQ(row.kept_score(1)->top_asked, 1);
 }
 
-// The turns of a conversation with one seed must not repeat an id.
-TEST_F(AnswerRowTest, CallsAfterAnotherPromptHaveOtherIds) {
+TEST_F(AnswerRowTest, TheIdsOfCallsFollowFromTheirSeed) {
   const auto tools = std::make_shared<const chat::ToolContext>(chat::ToolContext{
       .syntax = chat::generic_tool_syntax(),
       .tools = chat::ToolTable(
           boost::json::parse(R"([{"type": "function", "function": {"name": "now"}}])")
               .as_array())});
-  const auto id_of_call = [&](std::vector<Token> prompt) {
+  const auto id_of_call = [&](uint64_t call_seed) {
     const auto listener = std::make_shared<RecordingListener>();
-    AnswerRow row({.prompt = std::move(prompt),
+    AnswerRow row({.prompt = {1, 2},
                    .output_tokens_max = 80,
                    .reasoning = std::make_shared<const chat::ReasoningContext>(),
                    .tools = tools,
+                   .call_seed = call_seed,
                    .listener = listener},
                   vocabulary_);
     row.begin();
@@ -151,8 +151,8 @@ TEST_F(AnswerRowTest, CallsAfterAnotherPromptHaveOtherIds) {
     listener->expect_emitted(answer);
     return answer.choices.at(0).tool_calls.at(0).id;
   };
-  EXPECT_EQ(id_of_call({1, 2}), id_of_call({1, 2}));
-  EXPECT_NE(id_of_call({1, 2}), id_of_call({1, 3}));
+  EXPECT_EQ(id_of_call(7), id_of_call(7));
+  EXPECT_NE(id_of_call(7), id_of_call(8));
 }
 
 TEST_F(AnswerRowTest, HasNoRoomOnceItsShareIsRefused) {

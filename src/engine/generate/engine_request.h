@@ -59,6 +59,8 @@ struct EngineRequest {
   // The tools whose calls are looked for in the content; null: calls are text. Only together with
   // `reasoning`. A form beside it is that of calls, or one that includes calls.
   std::shared_ptr<const chat::ToolContext> tools;
+  uint64_t call_seed = 0;  // with `tools`, for call_id
+
   bool keep = false;  // a later prompt is likely to begin with all of this row's tokens
   llm::Priority priority = llm::Priority::kNormal;
   uint64_t trace_tag = 0;  // llm::RowTrace::tag

@@ -10,6 +10,7 @@
 
 #include "base/ensure.h"
 #include "base/random.h"
+#include "engine/generate/answer_text.h"
 #include "engine/host/row_failures.h"
 
 namespace windrow::engine {
@@ -151,7 +152,7 @@ std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
         .stop_tokens = request.stop_tokens,
         .ignore_eos = request.ignore_eos,
         .logprobs_top = request.logprobs_top,
-        .shown_tokens = limits.shown_tokens,
+        .shown_tokens = limits.reading.shown_tokens,
         .score_prompt = request.echo && request.logprobs_top.has_value(),
         .prompt_logprobs_top = request.prompt_logprobs_top,
         .score_from = request.score_from,
@@ -159,8 +160,8 @@ std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
         .text_before = request.echo ? text : std::string(),
         .group = join->group,
         .form = limits.form,
-        .reasoning = limits.reasoning,
-        .tools = limits.tools,
+        .reasoning = limits.reading.reasoning,
+        .tools = limits.reading.tools,
         .keep = limits.keep,
         .priority = call.priority,
         .trace_tag = call.trace_tag,
@@ -173,6 +174,7 @@ std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);
       rows.back().sampling.seed = seed_of_choice(request.sampling.seed, choice);
+      if (row.tools) rows.back().call_seed = call_seed(row.prompt, rows.back().sampling.seed);
       rows.back().choice = static_cast<int32_t>(rows.size()) - 1;
       rows.back().done = [join, at = rows.size() - 1](llm::Outcome outcome) {
         join->take(at, std::move(outcome));

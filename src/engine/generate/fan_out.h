@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/generate/answer_reading.h"
 #include "engine/generate/step_loop.h"
 #include "engine/host/types.h"
 #include "engine/host/vocabulary.h"
@@ -22,10 +23,8 @@ struct FanOutLimits {
   int32_t row_tokens_max = 0;
   int32_t output_tokens_default = 1;       // of a request that names no limit itself
   bool keep = false;                       // EngineRequest::keep
-  std::vector<Token> shown_tokens;         // control tokens that the texts of the answer name
   std::shared_ptr<const AnswerForm> form;  // EngineRequest::form
-  std::shared_ptr<const chat::ReasoningContext> reasoning;  // EngineRequest::reasoning
-  std::shared_ptr<const chat::ToolContext> tools;           // EngineRequest::tools
+  AnswerReading reading;                   // the same of a chat
 };
 
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.

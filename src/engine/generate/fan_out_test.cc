@@ -232,6 +232,31 @@ TEST_F(FanOutTest, WhatARequestCostUntilItWasUnwantedIsThatOfAllItsRows) {
   EXPECT_GE(usage.completion_tokens, 12);
 }
 
+// The turns of a conversation with one seed must not repeat an id, nor may two choices have the
+// same.
+TEST_F(FanOutTest, CallsOfEachPromptAndChoiceHaveIdsOfTheirOwn) {
+  const llm::BackendCall asked = llm::plain_call(request({}, 2));
+  const FanOutLimits limits{
+      .row_tokens_max = 100,
+      .form = nullptr,
+      .reading = {.shown_tokens = {},
+                  .reasoning = std::make_shared<const chat::ReasoningContext>(),
+                  .tools = std::make_shared<const chat::ToolContext>(
+                      chat::ToolContext{.syntax = chat::generic_tool_syntax(),
+                                        .tools = chat::ToolTable(boost::json::array())})}};
+  const auto seeds = [&] {
+    std::vector<uint64_t> seeds;
+    for (const EngineRequest& row :
+         fan_out(asked, {{1, 2}, {1, 3}}, vocabulary_, limits, clock_.now(), [](llm::Outcome) {}))
+      seeds.push_back(row.call_seed);
+    return seeds;
+  };
+  const std::vector<uint64_t> once = seeds();
+  EXPECT_EQ(once.size(), 4U);
+  EXPECT_EQ(std::set<uint64_t>(once.begin(), once.end()).size(), 4U);
+  EXPECT_EQ(seeds(), once) << "the same request asked again has the same ids";
+}
+
 TEST_F(FanOutTest, AChoiceKnowsWhereInTheWholeTextItBegins) {
   llm::Request asked = request({}, 1);
   asked.inputs = {{.text = "h\xC3\xA9"}, {.text = "four"}};

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <future>
-#include <iterator>
 #include <utility>
 
 #include "base/format.h"
@@ -31,22 +30,6 @@ struct PromptsAhead final : llm::ReadAhead {
   const std::variant<Prompts, llm::Failure> made;
 };
 
-// Text shows no control tokens, but for those that tell thoughts from what is said, and calls of
-// tools from either.
-std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
-                                   const chat::ReasoningFormat* format,
-                                   const chat::ToolSyntax* syntax = nullptr) {
-  std::vector<Token> tokens;
-  std::vector<std::string> marks;
-  if (format != nullptr) marks = format->marks();
-  if (syntax != nullptr) std::ranges::copy(syntax->marks(), std::back_inserter(marks));
-  if (marks.empty()) return tokens;
-  for (const ControlToken& token : vocabulary.control_tokens()) {
-    if (std::ranges::find(marks, token.text) != marks.end()) tokens.push_back(token.token);
-  }
-  return tokens;
-}
-
 // An answer, and what of its schemas has no effect.
 llm::Backend::Done with_warnings(std::vector<std::string> warnings, llm::Backend::Done done) {
   return [warnings = std::move(warnings), done = std::move(done)](llm::Outcome outcome) {
@@ -70,9 +53,6 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                  runner->limits().row_tokens_trained),
       prompt_maker_(tokenizer_, {.row_tokens_max = runner->limits().row_tokens_max,
                                  .row_tokens_trained = runner->limits().row_tokens_trained}),
-      shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
-      shown_beside_tools_(
-          tokens_of_marks(vocabulary, prompt_maker_.reasoning(), prompt_maker_.tool_syntax())),
       pending_(cancelled()),
       engine_(std::move(runner), vocabulary, clock,
               {.step_target = options.step_target,
@@ -195,8 +175,8 @@ StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureS
   if (has_calls(spec)) return make_calls_for(spec, give_up);
   std::call_once(tables_made_, [this] {
     const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
-    tables_ =
-        make_tables(vocabulary_, reasoning ? *reasoning : chat::ReasoningFormat(), shown_tokens_);
+    tables_ = make_tables(vocabulary_, reasoning ? *reasoning : chat::ReasoningFormat(),
+                          tokenizer_.reading_rules().shown());
   });
   return make_structure(spec, tables_, give_up);
 }
@@ -204,8 +184,9 @@ StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureS
 StructureCache::Made GenerationBackend::make_calls_for(const llm::StructureSpec& spec,
                                                        const grammar::GiveUp& give_up) {
   std::call_once(call_tables_made_, [this] {
-    call_tables_ = make_call_tables(vocabulary_, *prompt_maker_.reasoning(),
-                                    *prompt_maker_.tool_syntax(), shown_beside_tools_);
+    call_tables_ =
+        make_call_tables(vocabulary_, *prompt_maker_.reasoning(), *prompt_maker_.tool_syntax(),
+                         tokenizer_.reading_rules().shown_beside_tools());
   });
   return make_call_structure(spec, call_tables_, give_up);
 }
@@ -357,33 +338,17 @@ std::optional<int32_t> GenerationBackend::reasoning_tokens_max(const Prepared& p
 
 void GenerationBackend::run(Prepared prepared, std::shared_ptr<const AnswerForm> form) {
   const llm::Request& request = *prepared.call.request;
-  const bool chat = request.endpoint == llm::Endpoint::kChatCompletions;
   FanOutLimits limits{.row_tokens_max = this->limits().row_tokens_max,
                       .output_tokens_default = options_.output_tokens_default,
                       .keep = options_.keep,
-                      .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
-                      .form = std::move(form)};
-  const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
-  if (chat && reasoning != nullptr) {
-    limits.reasoning = std::make_shared<const chat::ReasoningContext>(
-        chat::ReasoningContext{.format = *reasoning, .prompt_end = prepared.prompts.chat_end});
-    look_for_calls(request, limits);
+                      .form = std::move(form),
+                      .reading = {}};
+  if (request.endpoint == llm::Endpoint::kChatCompletions) {
+    limits.reading = tokenizer_.reading_rules().reading_of(
+        request.chat, std::move(prepared.prompts.chat_end), request.structured.has_value());
   }
   engine_.submit(fan_out(prepared.call, std::move(prepared.prompts.tokens), vocabulary_, limits,
                          prepared.submitted_at, std::move(prepared.done)));
-}
-
-void GenerationBackend::look_for_calls(const llm::Request& request, FanOutLimits& limits) const {
-  const llm::Chat& chat = request.chat;
-  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
-  if (chat.tools.empty() || syntax == nullptr || syntax->form == chat::ToolSyntax::Form::kNone)
-    return;
-  limits.shown_tokens = shown_beside_tools_;
-  limits.tools = std::make_shared<const chat::ToolContext>(
-      chat::ToolContext{.syntax = *syntax,
-                        .tools = chat::ToolTable(chat.tools),
-                        .several = chat.tool_choice.parallel,
-                        .at_begin_only = request.structured.has_value()});
 }
 
 llm::BackendStats GenerationBackend::stats() const {

@@ -122,15 +122,12 @@ class GenerationBackend final : public llm::Backend {
                       const StructureCache::Made& made);
   std::optional<int32_t> reasoning_tokens_max(const Prepared& prepared) const;
   void run(Prepared prepared, std::shared_ptr<const AnswerForm> form);
-  void look_for_calls(const llm::Request& request, FanOutLimits& limits) const;
 
   const Vocabulary& vocabulary_;
   const Clock& clock_;
   const GenerationOptions options_;
   const ModelTokenizer tokenizer_;
   const PromptMaker prompt_maker_;
-  const std::vector<Token> shown_tokens_;        // in the answers to chats,
-  const std::vector<Token> shown_beside_tools_;  // and where calls are looked for
 
   std::once_flag tables_made_;
   VocabularyTables tables_;

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "chat/increment.h"
+#include "engine/generate/answer_reader.h"
+#include "engine/generate/answer_text.h"
 
 namespace windrow::engine {
 namespace {
@@ -34,6 +37,7 @@ ModelTokenizer::ModelTokenizer(const Vocabulary& vocabulary,
     : vocabulary_(vocabulary),
       prompt_tokens_(vocabulary),
       chat_template_(std::move(chat_template)),
+      reading_rules_(vocabulary_, chat_template_),
       now_unix_s_(now_unix_s),
       context_tokens_max_(context_tokens_max) {}
 
@@ -44,6 +48,7 @@ ModelTokenizer::ModelTokenizer(std::shared_ptr<const Vocabulary> vocabulary,
       vocabulary_(*kept_),
       prompt_tokens_(vocabulary_),
       chat_template_(std::move(chat_template)),
+      reading_rules_(vocabulary_, chat_template_),
       now_unix_s_(now_unix_s),
       context_tokens_max_(context_tokens_max) {}
 
@@ -91,6 +96,15 @@ void ModelTokenizer::prepend_begin_token(std::vector<Token>& tokens) const {
   if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
 }
 
+std::string ModelTokenizer::end_of(std::span<const Token> prompt) const {
+  // Most tokens have a byte at least; those without are few.
+  std::string end;
+  for (const Token token : prompt.last(std::min(prompt.size(), kPromptEndBytes)))
+    vocabulary_.append_piece(token, end);
+  end.erase(0, end.size() - std::min(end.size(), kPromptEndBytes));
+  return end;
+}
+
 std::vector<Token> ModelTokenizer::encode(std::string_view text, bool control,
                                           llm::SpecialTokens added) const {
   const ControlTokens meant = control ? ControlTokens::kParsed : ControlTokens::kAsText;
@@ -105,6 +119,15 @@ std::vector<Token> ModelTokenizer::encode(std::string_view text, bool control,
   std::vector<Token> tokens = vocabulary_.tokenize(text, meant);
   if (added == llm::SpecialTokens::kBegin) prepend_begin_token(tokens);
   return tokens;
+}
+
+bool ModelTokenizer::is_control(Token token) const {
+  if (vocabulary_.ends_answer(token)) return true;
+  std::string text;
+  vocabulary_.append_bytes(token, text);
+  if (!text.empty()) return false;
+  vocabulary_.append_piece(token, text);
+  return !text.empty();
 }
 
 std::variant<llm::RenderedChat, llm::Failure> ModelTokenizer::render(const llm::Chat& chat,
@@ -136,6 +159,14 @@ std::variant<llm::AppendedTokens, llm::Failure> ModelTokenizer::append(
   const auto& increment = std::get<chat::Increment>(made);
   return llm::AppendedTokens{.tokens = prompt_tokens_.of(increment.segments),
                              .drops_last = increment.drops_end_token};
+}
+
+std::unique_ptr<llm::AnswerReader> ModelTokenizer::read_answer(const llm::Chat& chat,
+                                                               std::span<const Token> prompt,
+                                                               llm::ReadingOptions options) const {
+  AnswerReading reading = reading_rules_.reading_of(chat, end_of(prompt), options.structured);
+  const uint64_t seed = reading.tools ? call_seed(prompt, options.seed) : 0;
+  return std::make_unique<RowReader>(vocabulary_, std::move(reading), std::move(options), seed);
 }
 
 }  // namespace windrow::engine

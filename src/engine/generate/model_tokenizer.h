@@ -3,8 +3,10 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,6 +14,7 @@
 
 #include "base/result.h"
 #include "chat/chat_template.h"
+#include "engine/generate/answer_reading.h"
 #include "engine/host/prompt_tokens.h"
 #include "engine/host/vocabulary.h"
 #include "jinja/template.h"
@@ -38,6 +41,8 @@ class ModelTokenizer final : public llm::Tokenizer {
   // kInvalid where chats cannot be rendered.
   const Result<chat::ChatTemplate>& chat_template() const { return chat_template_; }
 
+  const ReadingRules& reading_rules() const { return reading_rules_; }
+
   // The text of a chat, whose segments are known by who wrote them; or what is wrong with it.
   std::variant<jinja::Rendered, llm::Failure> write(const llm::Chat& chat,
                                                     bool asks_for_answer = true) const;
@@ -48,6 +53,10 @@ class ModelTokenizer final : public llm::Tokenizer {
   // Puts the token that the model wants at the beginning of a context there, unless it is there.
   void prepend_begin_token(std::vector<Token>& tokens) const;
 
+  // How much of the end of a prompt's text can matter to how its answer is read; and that much.
+  static constexpr size_t kPromptEndBytes = 256;
+  std::string end_of(std::span<const Token> prompt) const;
+
   int32_t vocabulary_size() const override { return vocabulary_.size(); }
   int32_t context_tokens_max() const override { return context_tokens_max_; }
   std::vector<Token> encode(std::string_view text, bool control,
@@ -55,10 +64,14 @@ class ModelTokenizer final : public llm::Tokenizer {
   void append_piece(Token token, std::string& bytes) const override {
     vocabulary_.append_piece(token, bytes);
   }
+  bool is_control(Token token) const override;
   std::variant<llm::RenderedChat, llm::Failure> render(const llm::Chat& chat,
                                                        bool asks_for_answer) const override;
   std::variant<llm::AppendedTokens, llm::Failure> append(const llm::SampledAnswer& answer,
                                                          const llm::Chat& appended) const override;
+  std::unique_ptr<llm::AnswerReader> read_answer(const llm::Chat& chat,
+                                                 std::span<const Token> prompt,
+                                                 llm::ReadingOptions options) const override;
 
  private:
   boost::json::object template_arguments(const llm::Chat& chat) const;
@@ -67,6 +80,7 @@ class ModelTokenizer final : public llm::Tokenizer {
   const Vocabulary& vocabulary_;
   const PromptTokens prompt_tokens_;
   const Result<chat::ChatTemplate> chat_template_;
+  const ReadingRules reading_rules_;
   const int64_t now_unix_s_;
   const int32_t context_tokens_max_;
 };

@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace windrow::engine {
 namespace {
-
-// How much of the end of a rendered chat can matter to how the answer is read.
-constexpr size_t kChatEndBytes = 256;
 
 llm::Failure request_failure(std::string_view code, std::string message, std::string_view param) {
   return llm::Failure{
@@ -25,12 +21,13 @@ size_t prompt_bytes(const jinja::Rendered& rendered) {
 }
 
 std::string end_of(const jinja::Rendered& rendered) {
+  constexpr size_t kEndBytes = ModelTokenizer::kPromptEndBytes;
   std::string end;
   for (auto segment = rendered.segments.rbegin();
-       segment != rendered.segments.rend() && end.size() < kChatEndBytes; ++segment) {
+       segment != rendered.segments.rend() && end.size() < kEndBytes; ++segment) {
     end.insert(0, segment->text);
   }
-  return end.substr(end.size() - std::min(end.size(), kChatEndBytes));
+  return end.substr(end.size() - std::min(end.size(), kEndBytes));
 }
 
 }  // namespace
@@ -80,12 +77,7 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_chat_of_tokens(
     return request_failure("unsupported_by_model", chat_template.error().message, "tools");
   if (auto failure = check_ids(tokens, kParam)) return *std::move(failure);
   if (auto failure = check_length(request, tokens.size(), kParam)) return *std::move(failure);
-  // Most tokens have a byte at least; those without are few.
-  std::string end;
-  for (const Token token : std::span(tokens).last(std::min(tokens.size(), kChatEndBytes)))
-    tokenizer_.append_piece(token, end);
-  end.erase(0, end.size() - std::min(end.size(), kChatEndBytes));
-  return Prompts{.tokens = {tokens}, .chat_end = std::move(end)};
+  return Prompts{.tokens = {tokens}, .chat_end = tokenizer_.end_of(tokens)};
 }
 
 std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
