@@ -1,5 +1,9 @@
 #include "base/base64_decoder.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstdint>
 
@@ -34,6 +38,74 @@ char* put(uint32_t bits, char* to) {
   to[1] = static_cast<char>(bits >> 8U);
   to[2] = static_cast<char>(bits);
   return to + 3;
+}
+
+// Decodes whole groups from `from` on, up to the first one with padding or a character outside the
+// alphabet; `to` has room for all before `end`. Returns where it stopped in both.
+struct Place {
+  const char* from;
+  char* to;
+};
+using DecodeGroups = Place (*)(const char* from, const char* end, char* to);
+
+Place decode_groups_on_any(const char* from, const char* end, char* to) {
+  for (; end - from >= 4; from += 4) {
+    const uint32_t bits = bits_of(from);
+    if ((bits & kInvalid) != 0) break;
+    to = put(bits, to);
+  }
+  return {.from = from, .to = to};
+}
+
+#if defined(__x86_64__)
+// 32 characters at once, for processors of 2013 and later: five times as fast. After W. Mula and
+// D. Lemire, "Faster Base64 Encoding and Decoding Using AVX2 Instructions", 2018.
+[[gnu::target("avx2")]] Place decode_groups_on_avx2(const char* from, const char* end, char* to) {
+  // By the halves of a character: they have a bit in common exactly where it is outside the
+  // alphabet.
+  const __m256i by_low_half =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11,
+                                                0x11, 0x11, 0x13, 0x1A, 0x1B, 0x1B, 0x1B, 0x1A));
+  const __m256i by_high_half =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0x10, 0x10, 0x01, 0x02, 0x04, 0x08, 0x04, 0x08,
+                                                0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10));
+  // What makes a character its six bits, by its high half; by one less for the slash.
+  const __m256i to_bits = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 16, 19, 4, -65, -65, -71, -71, 0, 0, 0, 0, 0, 0, 0, 0));
+  // Three bytes of each group, in the order of the text, and then without the gaps.
+  const __m256i in_order = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1));
+  const __m256i without_gap = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, -1, -1);
+  const __m256i slash = _mm256_set1_epi8('/');
+
+  // It writes 32 bytes for 24: those behind have room too while 44 characters are left.
+  for (; end - from >= 44; from += 32, to += 24) {
+    const __m256i text = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi32(text, 4), slash);
+    const __m256i low = _mm256_and_si256(text, slash);
+    if (_mm256_testz_si256(_mm256_shuffle_epi8(by_low_half, low),
+                           _mm256_shuffle_epi8(by_high_half, high)) == 0)
+      break;
+    const __m256i is_slash = _mm256_cmpeq_epi8(text, slash);
+    const __m256i sixes =
+        _mm256_add_epi8(text, _mm256_shuffle_epi8(to_bits, _mm256_add_epi8(is_slash, high)));
+    const __m256i twelves = _mm256_maddubs_epi16(sixes, _mm256_set1_epi32(0x01400140));
+    const __m256i groups = _mm256_madd_epi16(twelves, _mm256_set1_epi32(0x00011000));
+    const __m256i bytes =
+        _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(groups, in_order), without_gap);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+  }
+  return decode_groups_on_any(from, end, to);
+}
+#endif
+
+// For this processor. Chosen here and not by the loader (target_clones), because ThreadSanitizer
+// does not run before the loader's choice.
+DecodeGroups decode_groups_here() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0) return decode_groups_on_avx2;
+#endif
+  return decode_groups_on_any;
 }
 
 }  // namespace
@@ -75,16 +147,11 @@ bool Base64Decoder::decode(std::string_view text, std::string& bytes) {
     if (ended_) return text.empty() || fail();
   }
 
+  // Up to padding, or a failure.
   const size_t start = bytes.size();
   bytes.resize(start + text.size() / 4 * 3);
-  char* to = bytes.data() + start;
-  const char* from = text.data();
-  const char* const end = from + text.size() / 4 * 4;
-  for (; from != end; from += 4) {
-    const uint32_t bits = bits_of(from);
-    if ((bits & kInvalid) != 0) break;  // padding, or a failure
-    to = put(bits, to);
-  }
+  const auto [from, to] =
+      decode_groups_here()(text.data(), text.data() + text.size(), bytes.data() + start);
   bytes.resize(static_cast<size_t>(to - bytes.data()));
   text.remove_prefix(static_cast<size_t>(from - text.data()));
   if (text.size() >= 4) {

@@ -72,5 +72,52 @@ TEST(Base64Decoder, AnyPiecesGiveTheSameBytes) {
   }
 }
 
+// Each byte, at each place of a text so long that it is decoded in blocks.
+TEST(Base64Decoder, EveryCharacterCountsAtEveryPlace) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::string before(112, 'A');
+  for (size_t place = 0; place < before.size(); ++place) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string text = before;
+      text[place] = static_cast<char>(byte);
+      const std::optional<std::string> bytes = decoded(text);
+      const size_t value = kAlphabet.find(static_cast<char>(byte));
+      if (value == std::string_view::npos) {
+        const bool is_padding = byte == '=' && place + 1 == before.size();
+        EXPECT_EQ(bytes.has_value(), is_padding) << byte << " at " << place;
+        continue;
+      }
+      const size_t bits = value << (18 - 6 * (place % 4));
+      std::string expected(before.size() / 4 * 3, '\0');
+      for (size_t i = 0; i < 3; ++i)
+        expected[place / 4 * 3 + i] = static_cast<char>(bits >> (16 - 8 * i));
+      ASSERT_EQ(bytes, expected) << byte << " at " << place;
+    }
+  }
+}
+
+TEST(Base64Decoder, LongTextsInAnyPieces) {
+  constexpr uint64_t kSeed = 20'261'128;
+  SCOPED_TRACE(kSeed);
+  Random random(kSeed);
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes(random.below(3000), '\0');
+    for (char& byte : bytes)
+      byte = static_cast<char>(random.below(256));
+    std::string text;
+    append_base64(bytes, text);
+    std::string found;
+    Base64Decoder decoder;
+    for (size_t from = 0; from < text.size();) {
+      const size_t count = std::min<size_t>(random.below(500), text.size() - from);
+      ASSERT_TRUE(decoder.decode(std::string_view(text).substr(from, count), found));
+      from += count;
+    }
+    EXPECT_TRUE(decoder.is_whole());
+    EXPECT_EQ(found, bytes);
+  }
+}
+
 }  // namespace
 }  // namespace windrow
