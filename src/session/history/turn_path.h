@@ -39,16 +39,31 @@ class TurnPath {
   // The messages of the conversation, answers included.
   size_t messages() const;
 
-  // How many rows there are without a gap, from row 0 on; and numbers a row, 0 without rows.
+  // How many rows there are without a gap, from row 0 on; and numbers a row, 0 without rows. Rows
+  // of tokens that a later turn did not keep do not count, nor do those of a turn that has more or
+  // fewer numbers a row than the first one with rows.
   size_t rows_covered(RowKind kind) const;
   size_t values_per_row(RowKind kind) const;
 
-  // Copies rows [first, first + count), which are covered; `values` has count * values_per_row.
+  // Copies rows [first, first + count), which are covered; `values` has count * values_per_row. Of
+  // a row that several turns have, that of the first one: it was computed when the token was
+  // sampled.
   void read_rows(RowKind kind, size_t first, size_t count, std::span<int32_t> values) const;
 
  private:
+  // The rows of one turn that belong to the conversation: [begin, end) of its rows.
+  struct Rows {
+    const TokenRows* rows = nullptr;
+    size_t begin = 0;
+    size_t end = 0;
+    bool has(size_t row) const { return begin <= row && row < end; }
+  };
+  Rows rows_at(RowKind kind, size_t turn, size_t values_per_row) const;
+  Rows rows_that_have(RowKind kind, size_t row) const;
+
   std::vector<TurnPtr> turns_;
-  std::vector<size_t> ends_;  // tokens after each turn
+  std::vector<size_t> ends_;       // tokens after each turn
+  std::vector<size_t> kept_ends_;  // those that all turns behind it kept; they never fall
 };
 
 }  // namespace windrow::session
