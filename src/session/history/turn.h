@@ -79,6 +79,10 @@ struct Turn {
   // shared.
   std::shared_ptr<const std::string> request_members;
   std::shared_ptr<const std::string> reply_members;
+
+  // What of the client's request, besides its messages, the template was given: tools and
+  // arguments; as a JSON object, shared likewise.
+  std::shared_ptr<const std::string> chat_members;
   double asked_at_unix_s = 0;
   double answered_at_unix_s = 0;
 

@@ -1,0 +1,115 @@
+#include "session/service/session_metadata.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "json/values.h"
+#include "session/service/session_config_reader.h"
+
+namespace windrow::session {
+
+namespace json = boost::json;
+
+namespace {
+
+json::array ids_of(const std::vector<int32_t>& tokens) {
+  json::array ids;
+  ids.reserve(tokens.size());
+  for (const int32_t token : tokens)
+    ids.emplace_back(token);
+  return ids;
+}
+
+// How many tokens a later turn has dropped at most of the one before.
+int64_t trim_of(const TurnPath& path) {
+  size_t most = 0;
+  for (size_t i = 1; i < path.turns().size(); ++i)
+    most = std::max(most, path.tokens_after(i - 1) - path.turns()[i]->kept_tokens);
+  return static_cast<int64_t>(most);
+}
+
+json::value id_or_null(TurnId id) {
+  return id == TurnId() ? json::value(nullptr) : json::value(id.value());
+}
+
+std::string_view response_id(const Turn& turn, json::value& parsed) {
+  if (!turn.reply_members) return "";
+  parsed = json::parse(*turn.reply_members);
+  return parsed.is_object() ? text_in(parsed.get_object(), "id") : "";
+}
+
+json::object tree_of(const Session& session, const Session::Reading& reading) {
+  json::array nodes;
+  for (const TurnPath& path : session.all_paths()) {
+    const Turn& turn = path.last();
+    const size_t end = path.tokens();
+    json::value parsed;
+    const std::string_view id = response_id(turn, parsed);
+    nodes.push_back({{"id", turn.id.value()},
+                     {"parent", id_or_null(turn.parent)},
+                     {"seq", turn.id.value()},
+                     {"truncated", turn.is_cut()},
+                     {"committed_at", turn.answered_at_unix_s},
+                     {"completion_span", {end - turn.sampled.size(), end}},
+                     {"num_tokens", end},
+                     {"response_id", id},
+                     {"finish_reason", turn.finish_reason}});
+  }
+  json::array leaves;
+  for (const TurnPath& path : reading.leaves) {
+    json::array ids;
+    for (const TurnPtr& turn : path.turns())
+      ids.emplace_back(turn->id.value());
+    leaves.push_back({{"node_id", path.last().id.value()}, {"path_node_ids", std::move(ids)}});
+  }
+  return {{"nodes", std::move(nodes)}, {"leaves", std::move(leaves)}};
+}
+
+}  // namespace
+
+llm::Chat chat_of(const TurnPath& path) {
+  llm::Chat chat;
+  for (const TurnPtr& turn : path.turns()) {
+    for (const StoredMessage& message : turn->appended)
+      chat.messages.push_back(json::parse(message.text));
+    chat.messages.push_back(json::parse(turn->answer.text));
+  }
+  if (path.empty() || !path.last().chat_members) return chat;
+  json::object members = json::parse(*path.last().chat_members).as_object();
+  chat.tools = std::move(members.at("tools").as_array());
+  chat.template_arguments = std::move(members.at("template_arguments").as_object());
+  chat.wishes = std::move(members.at("wishes").as_object());
+  return chat;
+}
+
+SessionMetadata session_metadata(const Session& session, const Session::Reading& reading,
+                                 const llm::Tokenizer* tokenizer) {
+  SessionMetadata metadata;
+  json::object& members = metadata.json;
+  const TurnPath& latest = reading.latest;
+  const std::vector<int32_t> tokens = latest.all_tokens();
+  if (tokenizer != nullptr && !latest.empty()) {
+    if (auto found = find_mismatches(tokens, chat_of(latest), *tokenizer)) {
+      metadata.mismatches = *std::move(found);
+      members["tito_session_mismatch"] = to_json(metadata.mismatches);
+    }
+  }
+  members["accumulated_token_ids"] = ids_of(tokens);
+  members["max_trim_tokens"] = trim_of(latest);
+  if (session.config().history == HistoryKind::kTree) members["tree"] = tree_of(session, reading);
+  members["history"] = to_string(session.config().history);
+  members["model"] = text_or_null(reading.model);
+  // Of the model's own distribution, before temperature and the like; as its server reports them.
+  members["logprobs"] = "raw";
+  members["turns"] = reading.turns;
+  members["rollbacks"] = reading.rollbacks;
+  members["messages"] = latest.messages();
+  return metadata;
+}
+
+}  // namespace windrow::session

@@ -1,0 +1,32 @@
+// SessionMetadata: what a session tells of itself beside records and samples: the member `metadata`
+// of GET /sessions/{id} and `session_metadata` of its samples. Pure; takes as long as rendering and
+// tokenising the conversation, because of the mismatch report.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string_view>
+#include <vector>
+
+#include "llm/request.h"
+#include "llm/tokenizer.h"
+#include "session/history/turn_path.h"
+#include "session/samples/mismatch.h"
+#include "session/service/session.h"
+
+namespace windrow::session {
+
+// The conversation as a chat, with tools and arguments of its last turn.
+llm::Chat chat_of(const TurnPath& path);
+
+struct SessionMetadata {
+  boost::json::object json;
+  std::vector<Mismatch> mismatches;  // of the latest conversation
+};
+
+// Members, in order: tito_session_mismatch (absent where it cannot be computed),
+// accumulated_token_ids, max_trim_tokens; of a tree also `tree`; then ours: history, model,
+// logprobs, turns, rollbacks, messages. `tokenizer` may be null: there was no turn.
+SessionMetadata session_metadata(const Session& session, const Session::Reading& reading,
+                                 const llm::Tokenizer* tokenizer);
+
+}  // namespace windrow::session
