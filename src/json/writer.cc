@@ -21,14 +21,6 @@ bool is_plain(char character) {
 constexpr size_t kLineMax = 90;
 constexpr size_t kIndent = 2;
 
-// A whole one keeps a ".0", so that it is read back as what it was.
-std::string number_text(double number) {
-  if (!std::isfinite(number)) return "null";
-  std::string text = fmt::format("{}", number);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
-
 // Only a document has an indent; without one everything goes on one line.
 class PrettyWriter {
  public:
@@ -36,7 +28,7 @@ class PrettyWriter {
 
   void write(const json::value& value, size_t indent, std::string& text) const {
     if (const double* number = value.if_double()) {
-      text += number_text(*number);
+      append_json(*number, text);
     } else if (!value.is_structured()) {
       text += json::serialize(value);
     } else if (const bool nested = indent > 0; on_lines_ && !(nested && fits(value, indent))) {
@@ -105,6 +97,41 @@ void append_json(float value, std::string& text) {
   const std::string_view number(digits.data(), static_cast<size_t>(end - digits.data()));
   text += number;
   if (number.find_first_of(".e") == std::string_view::npos) text += ".0";
+}
+
+void append_json(double value, std::string& text) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  const size_t start = text.size();
+  append_format(text, "{}", value);
+  if (text.find_first_of(".e", start) == std::string::npos) text += ".0";
+}
+
+void append_compact_json(const json::value& value, std::string& text) {
+  if (const double* number = value.if_double()) return append_json(*number, text);
+  if (const json::string* string = value.if_string()) return append_json(*string, text);
+  if (const json::array* array = value.if_array()) {
+    append_json_array(text, *array,
+                      [&](const json::value& element) { append_compact_json(element, text); });
+    return;
+  }
+  const json::object* object = value.if_object();
+  if (object == nullptr) {
+    text += json::serialize(value);
+    return;
+  }
+  text += '{';
+  bool first = true;
+  for (const json::key_value_pair& member : *object) {
+    if (!first) text += ',';
+    first = false;
+    append_json(member.key(), text);
+    text += ':';
+    append_compact_json(member.value(), text);
+  }
+  text += '}';
 }
 
 std::string plain_json(const json::value& value) {

@@ -17,9 +17,13 @@ namespace windrow {
 // Appends a string with its quotes and escapes. `value` is UTF-8.
 void append_json(std::string_view value, std::string& text);
 
-// Appends the shortest number that is read back as the same float, or null where it is not finite.
+// Appends the shortest number that is read back as the same, or null where it is not finite.
 // A whole number keeps ".0", so that typed readers see a float.
 void append_json(float value, std::string& text);
+void append_json(double value, std::string& text);
+
+// Appends a value without white space; its numbers as plain_json() writes them.
+void append_compact_json(const boost::json::value& value, std::string& text);
 
 // Appends an array: calls `write(element)`, which appends to the same text, with commas between.
 template <class List, class Write>

@@ -45,6 +45,28 @@ TEST(JsonText, EveryFloatIsReadBackAsItWas) {
   }
 }
 
+TEST(JsonText, EveryDoubleIsReadBackAsItWas) {
+  constexpr uint64_t kSeed = 8;
+  Random random(kSeed);
+  for (int i = 0; i < 100'000; ++i) {
+    const auto value = std::bit_cast<double>(random.next());
+    if (!std::isfinite(value)) continue;
+    std::string text;
+    append_json(value, text);
+    ASSERT_EQ(std::strtod(text.c_str(), nullptr), value) << text;
+    ASSERT_TRUE(boost::json::parse(text).is_double()) << text;
+  }
+}
+
+TEST(JsonText, ACompactValueHasNoSpaceAndNumbersAsPeopleWriteThem) {
+  std::string text = "x=";
+  append_compact_json(
+      boost::json::parse(
+          R"({"a": 1.0, "b": [1, -0.5, null, true], "c": {}, "d": [], "e\"": "é\n", "f": 1e5})"),
+      text);
+  EXPECT_EQ(text, R"(x={"a":1.0,"b":[1,-0.5,null,true],"c":{},"d":[],"e\"":"é\n","f":100000.0})");
+}
+
 TEST(JsonText, TextIsEscaped) {
   std::string text = "x";
   append_json("a\"b\\\n\x01é", text);
