@@ -8,7 +8,8 @@
 //   any _samples_meta U8: JSON with the rest
 //
 // The format is that of https://github.com/huggingface/safetensors; the names are those of the
-// trainers' reference server.
+// trainers' reference server, and so is the order of the tensors: by type, then by name. The length
+// is known at once. In memory are the header and the JSON; tensors are made while they are sent.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -22,13 +23,15 @@
 namespace windrow::session {
 
 struct RowShape {
-  size_t layers = 1;  // values_per_row is a multiple of it
+  size_t layers = 1;  // where values_per_row is no multiple of it, or it is 0, a row is one list
 };
 
 struct SamplesBodyOptions {
   RowShape shapes[kRowKinds];
   boost::json::object session_metadata;
-  bool with_reward = false;  // trees: a sample has the member "reward"
+
+  // Trees: a sample has the member "reward", that of its metadata or null.
+  bool with_reward = false;
 };
 
 std::unique_ptr<BodySource> make_samples_body(Samples samples, SamplesBodyOptions options);
