@@ -141,7 +141,7 @@ void History::add(std::shared_ptr<Turn> turn, size_t parent) {
   turn->id = TurnId(next_id_++);
   turn->parent = parent == kNone ? TurnId() : nodes_[parent].turn->id;
   bytes_ += bytes_of(*turn);
-  for (const auto& members : {turn->request_members, turn->reply_members})
+  for (const auto& members : shared_members(*turn))
     if (members && shared_[members.get()]++ > 0) bytes_ -= bytes_of_members(*members);
   const size_t before = parent == kNone ? 0 : nodes_[parent].messages;
   const size_t messages = before + turn->appended.size() + 1;
@@ -154,7 +154,7 @@ void History::remove_behind(size_t parent) {
   while (nodes_.size() > kept) {
     const Turn& turn = *nodes_.back().turn;
     bytes_ -= bytes_of(turn);
-    for (const auto& members : {turn.request_members, turn.reply_members}) {
+    for (const auto& members : shared_members(turn)) {
       if (!members) continue;
       if (--shared_[members.get()] > 0) {
         bytes_ += bytes_of_members(*members);

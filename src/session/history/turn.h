@@ -3,6 +3,7 @@
 // that branch share the ones before. Immutable once committed, so that a reader needs no lock.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -89,6 +90,9 @@ struct Turn {
   bool is_cut() const { return finish_reason == "length"; }
   const TokenRows* rows_of(RowKind kind) const { return rows[static_cast<size_t>(kind)].get(); }
 };
+
+// The texts of which equal ones are shared by several turns; null where a turn has none.
+std::array<std::shared_ptr<const std::string>, 3> shared_members(const Turn& turn);
 
 // The memory that a turn takes, all that it owns included; shared members by their whole size,
 // which bytes_of_members is of one of them.
