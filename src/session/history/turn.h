@@ -81,7 +81,7 @@ struct Turn {
   std::shared_ptr<const std::string> request_members;
   std::shared_ptr<const std::string> reply_members;
 
-  // What of the client's request, besides its messages, the template was given: tools and
+  // The tools and arguments of the request, which the template was given beside the messages;
   // arguments; as a JSON object, shared likewise.
   std::shared_ptr<const std::string> chat_members;
   double asked_at_unix_s = 0;

@@ -116,7 +116,7 @@ std::optional<llm::Failure> check_messages(const json::object& members) {
   return std::nullopt;
 }
 
-// What of the body says how the conversation is written. The rest may be anything: other servers
+// The members that say how the conversation is written. The rest may be anything: other servers
 // have fields of their own.
 std::variant<llm::Chat, llm::Failure> chat_of(const json::object& members) {
   json::object chat;

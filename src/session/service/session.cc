@@ -136,6 +136,11 @@ Session::Reading Session::read(bool with_paths) const {
   return reading;
 }
 
+std::vector<TurnPtr> Session::all_turns() const {
+  const std::scoped_lock lock(mutex_);
+  return history_.turns();
+}
+
 std::vector<TurnPath> Session::all_paths() const {
   const std::scoped_lock lock(mutex_);
   std::vector<TurnPath> paths;

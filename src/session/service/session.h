@@ -87,7 +87,8 @@ class Session {
   };
   Reading read(bool with_paths) const;
 
-  // The conversation of each turn, in the order of their commit.
+  // In the order of their commit: all turns, and the conversation of each.
+  std::vector<TurnPtr> all_turns() const;
   std::vector<TurnPath> all_paths() const;
 
   // Whether nothing is in flight and it was last used before `before`.

@@ -1,1 +1,518 @@
 #include "session/service/session_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <new>
+#include <utility>
+
+#include "base/crypto.h"
+#include "base/hash.h"
+#include "json/parse.h"
+#include "json/values.h"
+#include "session/samples/sample.h"
+#include "session/samples/samples_body.h"
+#include "session/service/chat_body.h"
+#include "session/service/chat_reply.h"
+#include "session/service/new_turn.h"
+#include "session/service/session_config_reader.h"
+#include "session/service/session_metadata.h"
+#include "session/service/turn_prompt.h"
+
+namespace windrow::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int32_t kCommitThreads = 2;
+constexpr size_t kIdBytes = 16;
+constexpr size_t kKeyBytes = 24;
+constexpr std::string_view kReplyId = "chatcmpl-";
+
+template <class T>
+const llm::Failure* failure_of(const Reply<T>& reply) {
+  return std::get_if<llm::Failure>(&reply);
+}
+
+llm::Failure starting() {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 503,
+          .code = "loading",
+          .message = "the server is starting or stopping; try again later",
+          .retry_after_ms = 1000};
+}
+
+llm::Failure not_yours() {
+  return {.status = 401,
+          .code = "invalid_api_key",
+          .message =
+              "a session is used with the key that came with it, or with the API key that "
+              "created it"};
+}
+
+llm::Failure bad_samples_body(std::string message) {
+  return {.code = "invalid_value", .message = std::move(message)};
+}
+
+std::string hex_of(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += kDigits[value >> 4U];
+    text += kDigits[value & 15U];
+  }
+  return text;
+}
+
+struct SamplesRequest {
+  SampleRules rules;
+  json::value agent;  // `metadata`: the trainer's own, of a tree
+};
+
+std::variant<SamplesRequest, llm::Failure> read_samples_request(std::string_view body) {
+  SamplesRequest request;
+  if (body.empty()) return request;
+  auto parsed = parse_json(body);
+  if (const auto* fault = std::get_if<JsonFault>(&parsed))
+    return bad_samples_body(
+        fmt::format("invalid JSON body: {} at byte {}", fault->reason, fault->byte));
+  const auto& value = std::get<json::value>(parsed);
+  if (!value.is_object())
+    return bad_samples_body(
+        fmt::format("the body must be a JSON object, not {}", kind_name(value)));
+  if (const json::value* most = member_in(&value, "max_seq_len"); most && !most->is_null()) {
+    if (!most->is_int64() || most->get_int64() < 1)
+      return bad_samples_body(fmt::format("max_seq_len must be a whole number above 0, not {}",
+                                          json::serialize(*most)));
+    request.rules.tokens_max = static_cast<size_t>(most->get_int64());
+  }
+  if (const json::value* apart = member_in(&value, "turns_apart"); apart && !apart->is_null()) {
+    if (!apart->is_bool())
+      return bad_samples_body(
+          fmt::format("turns_apart must be true or false, not {}", json::serialize(*apart)));
+    request.rules.turns_apart = apart->get_bool();
+  }
+  if (const json::value* agent = member_in(&value, "metadata"); agent && !agent->is_null()) {
+    if (!agent->is_object())
+      return bad_samples_body(fmt::format("metadata must be an object, not {}", kind_name(*agent)));
+    request.agent = *agent;
+  }
+  return request;
+}
+
+WantedRows wanted_rows(RowKind kind, const TurnPath& path, const SessionConfig& config) {
+  const bool routed = kind == RowKind::kRoutedExperts;
+  WantedRows rows{.wanted = routed ? config.routed_experts : config.indexer_topk};
+  if (!rows.wanted) return rows;
+  rows.first_row = path.rows_covered(kind);
+  rows.values_per_row = path.values_per_row(kind);
+  if (routed && config.asks_new_rows) rows.reply_begins_at = rows.first_row;
+  return rows;
+}
+
+}  // namespace
+
+// A turn from its request to its end.
+struct SessionService::RunningTurn {
+  TurnRequest request;
+  std::function<void(TurnEnd)> done;
+  SessionPtr session;
+  SessionModel model;
+  ChatBody body;
+  Session::Begun begun;
+  TurnPrompt prompt;
+  double asked_at_unix_s = 0;
+  StreamBegin stream;
+  std::atomic<bool> streamed = false;
+
+  // Where its client leaves.
+  struct Leave {
+    SessionPtr session;
+    uint64_t call = 0;
+    void operator()() const { session->stop(call); }
+  };
+  std::unique_ptr<std::stop_callback<Leave>> leave;
+};
+
+// Begins the client's stream with the first delta: until then a failure is a reply of its own.
+class SessionService::StreamOfTurn final : public llm::StreamSink {
+ public:
+  explicit StreamOfTurn(std::shared_ptr<RunningTurn> turn) : turn_(std::move(turn)) {}
+
+  void on_delta(llm::Delta piece) override {
+    if (!turn_->streamed) {
+      sink_ = turn_->request.begin_stream(turn_->stream);
+      turn_->streamed = true;
+    }
+    if (sink_) sink_->on_delta(std::move(piece));
+  }
+
+ private:
+  const std::shared_ptr<RunningTurn> turn_;
+  std::shared_ptr<llm::StreamSink> sink_;
+};
+
+SessionService::SessionService(const Clock& clock, SessionOptions options, std::string_view seed)
+    : clock_(clock),
+      options_(std::move(options)),
+      seed_(seed),
+      instance_id_(next_secret(kIdBytes)),
+      registry_(options_.limits),
+      commits_(kCommitThreads, async::Executor::Start::kWithFirstTask) {}
+
+SessionService::~SessionService() {
+  stop();
+}
+
+void SessionService::start(SessionModels& models) {
+  models_ = &models;
+}
+
+void SessionService::stop() {
+  if (stopping_.exchange(true)) return;
+  for (const SessionPtr& session : registry_.all())
+    session->stop_all();
+  running_.wait_for_none();
+  commits_.stop();
+}
+
+// The n-th secret of this service, which nobody can guess without the seed.
+std::string SessionService::next_secret(size_t bytes) {
+  Sha256 hash;
+  hash.add(seed_);
+  hash.add(fmt::format("/{}", secrets_.fetch_add(1)));
+  return hex_of(hash.finish_bytes().substr(0, bytes));
+}
+
+std::optional<llm::Failure> SessionService::not_started() const {
+  if (models_ != nullptr && !stopping_) return std::nullopt;
+  return starting();
+}
+
+Reply<SessionService::SessionPtr> SessionService::open(const SessionViewer& viewer,
+                                                       std::string_view id) const {
+  Reply<SessionPtr> found = registry_.find(id, clock_.now());
+  const auto* session = std::get_if<SessionPtr>(&found);
+  if (session == nullptr || viewer.sees_all) return found;
+  const Session::Identity& identity = (*session)->identity();
+  if (!viewer.key.empty() && viewer.key == identity.owner) return found;
+  if (same_secret(viewer.presented, identity.key)) return found;
+  return not_yours();
+}
+
+// --- sessions
+// -------------------------------------------------------------------------------------
+
+Reply<CreatedSession> SessionService::create(const SessionViewer& viewer, std::string_view body) {
+  auto config = read_session_config(body, options_.defaults, viewer.priority_max);
+  if (auto* failure = std::get_if<llm::Failure>(&config)) return std::move(*failure);
+  const CreatedSession created{.id = next_secret(kIdBytes), .key = "ws-" + next_secret(kKeyBytes)};
+  auto added = registry_.add({.id = created.id,
+                              .key = created.key,
+                              .owner = viewer.key,
+                              .created_at_unix_s = static_cast<double>(clock_.unix_seconds())},
+                             std::get<SessionConfig>(std::move(config)), clock_.now());
+  const std::scoped_lock lock(mutex_);
+  if (auto* failure = std::get_if<llm::Failure>(&added)) {
+    ++counts_.refused_by_limits;
+    return std::move(*failure);
+  }
+  ++counts_.created;
+  return created;
+}
+
+Reply<std::vector<SessionView>> SessionService::list(const SessionViewer& viewer) const {
+  const TimePoint now = clock_.now();
+  const auto unix_now = static_cast<double>(clock_.unix_seconds());
+  std::vector<SessionView> views;
+  for (const SessionPtr& session : registry_.all()) {
+    const Session::Identity& identity = session->identity();
+    if (!viewer.sees_all && (viewer.key.empty() || viewer.key != identity.owner)) continue;
+    const Session::Reading reading = session->read(/*with_paths=*/false);
+    views.push_back({.id = identity.id,
+                     .model = reading.model,
+                     .owner = identity.owner,
+                     .history = session->config().history,
+                     .turns = reading.turns,
+                     .tokens = reading.latest.tokens(),
+                     .rollbacks = reading.rollbacks,
+                     .in_flight = reading.in_flight,
+                     .bytes = reading.bytes,
+                     .created_at_unix_s = identity.created_at_unix_s,
+                     .used_at_unix_s = unix_now - seconds(now - reading.used_at)});
+  }
+  std::ranges::sort(views, {}, [](const SessionView& view) {
+    return std::pair(view.created_at_unix_s, view.id);
+  });
+  return views;
+}
+
+Reply<bool> SessionService::remove(const SessionViewer& viewer, std::string_view id) {
+  if (auto opened = open(viewer, id); const auto* failure = failure_of(opened)) return *failure;
+  auto removed = registry_.remove(id, clock_.now());
+  if (auto* failure = std::get_if<llm::Failure>(&removed)) return std::move(*failure);
+  const std::scoped_lock lock(mutex_);
+  ++counts_.deleted;
+  return true;
+}
+
+void SessionService::expire() {
+  const size_t expired = registry_.expire(clock_.now());
+  const std::scoped_lock lock(mutex_);
+  counts_.expired += static_cast<int64_t>(expired);
+}
+
+SessionCounts SessionService::counts() const {
+  SessionCounts counts;
+  {
+    const std::scoped_lock lock(mutex_);
+    counts = counts_;
+  }
+  counts.sessions = static_cast<int64_t>(registry_.size());
+  counts.bytes = registry_.bytes();
+  return counts;
+}
+
+// --- turns
+// ----------------------------------------------------------------------------------------
+
+void SessionService::turn(TurnRequest request, std::stop_token unwanted,
+                          std::function<void(TurnEnd)> done) {
+  if (auto failure = not_started()) return done(*std::move(failure));
+  auto turn = std::make_shared<RunningTurn>();
+  turn->request = std::move(request);
+  turn->done = std::move(done);
+  running_.enter();
+  prepare(turn, std::move(unwanted));
+}
+
+void SessionService::prepare(const std::shared_ptr<RunningTurn>& turn, std::stop_token unwanted) {
+  auto opened = open(turn->request.viewer, turn->request.session);
+  if (const auto* failure = failure_of(opened)) return finish(turn, *failure);
+  turn->session = std::get<SessionPtr>(std::move(opened));
+  Session& session = *turn->session;
+
+  auto body = read_chat_body(turn->request.body, session.config());
+  if (auto* failure = std::get_if<llm::Failure>(&body)) return finish(turn, std::move(*failure));
+  turn->body = std::get<ChatBody>(std::move(body));
+  turn->request.body = {};
+  if (auto room = registry_.room(); auto* failure = std::get_if<llm::Failure>(&room))
+    return finish(turn, std::move(*failure));
+
+  std::string name(text_in(turn->body.members, "model"));
+  if (name.empty()) name = session.model();
+  auto model = models_.load()->find(name);
+  if (auto* failure = std::get_if<llm::Failure>(&model)) return finish(turn, std::move(*failure));
+  turn->model = std::get<SessionModel>(std::move(model));
+
+  auto begun = session.begin(turn->body.keys, turn->model.name, clock_.now());
+  if (auto* failure = std::get_if<llm::Failure>(&begun)) return finish(turn, std::move(*failure));
+  turn->begun = std::get<Session::Begun>(std::move(begun));
+  {
+    const std::scoped_lock lock(mutex_);
+    ++counts_.in_flight;
+  }
+  if (session.config().orphans == OrphanRule::kStop) {
+    turn->leave = std::make_unique<std::stop_callback<RunningTurn::Leave>>(
+        unwanted, RunningTurn::Leave{.session = turn->session, .call = turn->begun.call});
+  }
+  // A service that stops may have passed this session by.
+  if (stopping_) session.stop(turn->begun.call);
+
+  auto prompt = make_turn_prompt(turn->begun.path, turn->begun.attachment.parent_messages,
+                                 turn->body.chat, *turn->model.tokenizer);
+  if (auto* failure = std::get_if<llm::Failure>(&prompt)) return finish(turn, std::move(*failure));
+  turn->prompt = std::get<TurnPrompt>(std::move(prompt));
+  ask(turn);
+}
+
+void SessionService::ask(const std::shared_ptr<RunningTurn>& turn) {
+  const Session& session = *turn->session;
+  turn->asked_at_unix_s = static_cast<double>(clock_.unix_seconds());
+  turn->stream = {.id = std::string(kReplyId) + next_secret(kIdBytes),
+                  .model = turn->model.name,
+                  .created_unix_s = clock_.unix_seconds(),
+                  .with_usage = turn->body.stream_usage};
+  TurnQuestion question{
+      .session = session.identity().id,
+      .caller = {.key = session.identity().owner, .priority = session.config().priority},
+      .body = turn->body.members,
+      .chat = turn->body.chat,
+      .prompt = turn->prompt.tokens,
+      .headers = std::move(turn->request.headers)};
+  for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk})
+    question.rows[static_cast<size_t>(kind)] =
+        wanted_rows(kind, turn->begun.path, session.config());
+  std::shared_ptr<llm::StreamSink> listener;
+  if (turn->body.stream && turn->request.begin_stream && turn->model.kind != ModelKind::kSglangChat)
+    listener = std::make_shared<StreamOfTurn>(turn);
+  models_.load()->ask(turn->model, std::move(question), std::move(listener), turn->begun.stop,
+                      [this, turn](TurnOutcome outcome) { answered(turn, std::move(outcome)); });
+}
+
+// On a thread of the model's, which waits: the rest is a worker's.
+void SessionService::answered(const std::shared_ptr<RunningTurn>& turn, TurnOutcome outcome) {
+  auto held = std::make_shared<TurnOutcome>(std::move(outcome));
+  commits_.post([this, turn, held] {
+    if (auto* answer = std::get_if<TurnAnswer>(held.get())) {
+      // A turn that the server has no memory for fails alone.
+      try {
+        finish(turn, commit(*turn, std::move(*answer)));
+      } catch (const std::bad_alloc&) {
+        finish(turn, llm::Failure{.status = 507,
+                                  .code = "sessions_full",
+                                  .message = "the server has no memory for this turn"});
+      }
+    } else if (auto* passed = std::get_if<PassedReply>(held.get())) {
+      finish(turn, std::move(*passed));
+    } else {
+      finish(turn, std::move(std::get<llm::Failure>(*held)));
+    }
+  });
+}
+
+TurnEnd SessionService::commit(RunningTurn& turn, TurnAnswer answer) {
+  Session& session = *turn.session;
+  if (answer.reply.tokens.empty()) {
+    return llm::Failure{.failure_class = llm::FailureClass::kTransient,
+                        .status = 502,
+                        .code = "unusable_reply",
+                        .message = "the model sampled no token, so there is no turn to keep"};
+  }
+  TurnResult result{.wants_stream = turn.body.stream && !turn.streamed,
+                    .streamed = turn.streamed,
+                    .stream = turn.stream,
+                    .usage = usage_of(answer.reply, turn.prompt.tokens.size())};
+  if (!turn.streamed) {
+    result.body = chat_reply(answer, turn.body, turn.prompt.tokens,
+                             {.id = std::string_view(turn.stream.id).substr(kReplyId.size()),
+                              .model = turn.stream.model,
+                              .created_unix_s = turn.stream.created_unix_s});
+  }
+  std::shared_ptr<Turn> made = new_turn(turn.begun.path, turn.begun.attachment.parent_messages,
+                                        turn.body, turn.prompt, answer, session.config());
+  made->asked_at_unix_s = turn.asked_at_unix_s;
+  made->answered_at_unix_s = static_cast<double>(clock_.unix_seconds());
+  const Session::Committed committed =
+      session.commit(turn.begun.attachment, std::move(made), turn.model.name, clock_.now());
+  registry_.add_bytes(committed.bytes_more);
+  const std::scoped_lock lock(mutex_);
+  if (committed.how == Session::Commit::kDone) {
+    ++counts_.turns_committed;
+    counts_.rollbacks += committed.rolled_back ? 1 : 0;
+  } else {
+    ++counts_.turns_overtaken;
+  }
+  return result;
+}
+
+void SessionService::finish(const std::shared_ptr<RunningTurn>& turn, TurnEnd end) {
+  turn->leave.reset();
+  if (turn->begun.call != 0) turn->session->end(turn->begun.call, clock_.now());
+  auto* failure = std::get_if<llm::Failure>(&end);
+  // A session that was deleted meanwhile has stopped the call.
+  if (failure != nullptr && failure->failure_class == llm::FailureClass::kCancelled &&
+      turn->session) {
+    auto found = registry_.find(turn->request.session, clock_.now());
+    if (const auto* gone = failure_of(found)) *failure = *gone;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (turn->begun.call != 0) --counts_.in_flight;
+    if (!std::holds_alternative<TurnResult>(end)) ++counts_.turns_failed;
+  }
+  const std::function<void(TurnEnd)> done = std::move(turn->done);
+  done(std::move(end));
+  running_.leave();
+}
+
+void SessionService::pass(const SessionViewer& viewer, std::string_view id, llm::Verbatim verbatim,
+                          std::string body, std::vector<llm::RequestHeader> headers,
+                          std::stop_token unwanted,
+                          std::function<void(std::variant<PassedReply, llm::Failure>)> done) {
+  if (auto failure = not_started()) return done(*std::move(failure));
+  auto opened = open(viewer, id);
+  std::string model;
+  TurnCaller caller{.key = viewer.key};
+  if (const auto* session = std::get_if<SessionPtr>(&opened)) {
+    model = (*session)->model();
+    caller = {.key = (*session)->identity().owner, .priority = (*session)->config().priority};
+  } else if (const auto& failure = std::get<llm::Failure>(opened);
+             failure.status == 401 || (!viewer.sees_all && viewer.key.empty())) {
+    return done(failure);
+  }
+  running_.enter();
+  models_.load()->pass(model, id, caller, std::move(verbatim), std::move(body), std::move(headers),
+                       std::move(unwanted),
+                       [this, done = std::move(done)](std::variant<PassedReply, llm::Failure> got) {
+                         done(std::move(got));
+                         running_.leave();
+                       });
+}
+
+// --- what a session has
+// ---------------------------------------------------------------------------
+
+Reply<std::unique_ptr<BodySource>> SessionService::show(const SessionViewer& viewer,
+                                                        std::string_view id, RecordsShown records) {
+  auto opened = open(viewer, id);
+  if (const auto* failure = failure_of(opened)) return *failure;
+  const SessionPtr& session = std::get<SessionPtr>(opened);
+  const Session::Reading reading = session->read(/*with_paths=*/true);
+  std::shared_ptr<const llm::Tokenizer> tokenizer;
+  if (SessionModels* models = models_; models != nullptr && !reading.model.empty()) {
+    auto model = models->find(reading.model);
+    if (auto* found = std::get_if<SessionModel>(&model)) tokenizer = std::move(found->tokenizer);
+  }
+  json::object metadata = session_metadata(*session, reading, tokenizer.get()).json;
+  std::vector<TurnPtr> turns = session->config().history == HistoryKind::kTree
+                                   ? session->all_turns()
+                                   : reading.latest.turns();
+  return make_records_body(
+      std::move(turns),
+      {.shown = records, .session_id = std::string(id), .metadata = std::move(metadata)});
+}
+
+Reply<std::unique_ptr<BodySource>> SessionService::samples(const SessionViewer& viewer,
+                                                           std::string_view id,
+                                                           std::string_view body) {
+  auto opened = open(viewer, id);
+  if (const auto* failure = failure_of(opened)) return *failure;
+  if (auto failure = not_started()) return *std::move(failure);
+  auto asked = read_samples_request(body);
+  if (auto* failure = std::get_if<llm::Failure>(&asked)) return std::move(*failure);
+  auto& request = std::get<SamplesRequest>(asked);
+  const SessionPtr& session = std::get<SessionPtr>(opened);
+  const Session::Reading reading = session->read(/*with_paths=*/true);
+  std::shared_ptr<const llm::Tokenizer> tokenizer;
+  if (!reading.model.empty()) {
+    auto model = models_.load()->find(reading.model);
+    if (auto* failure = std::get_if<llm::Failure>(&model)) return std::move(*failure);
+    tokenizer = std::get<SessionModel>(std::move(model)).tokenizer;
+  }
+  SessionMetadata metadata = session_metadata(*session, reading, tokenizer.get());
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Mismatch& mismatch : metadata.mismatches)
+      ++counts_.mismatches[static_cast<size_t>(mismatch.kind)];
+  }
+  Samples samples{.empty = EmptyReason::kNoRecords};
+  if (tokenizer) {
+    auto assembled = assemble(reading.leaves, request.rules, *tokenizer);
+    if (auto* failure = std::get_if<llm::Failure>(&assembled)) return std::move(*failure);
+    samples = std::get<Samples>(std::move(assembled));
+  }
+  const bool tree = session->config().history == HistoryKind::kTree;
+  SamplesBodyOptions options{.with_reward = tree};
+  options.shapes[static_cast<size_t>(RowKind::kRoutedExperts)].layers =
+      std::max<size_t>(session->config().routed_layers, 1);
+  if (tree && request.agent.is_object()) metadata.json["agent"] = std::move(request.agent);
+  options.session_metadata = std::move(metadata.json);
+  return make_samples_body(std::move(samples), std::move(options));
+}
+
+}  // namespace windrow::session

@@ -12,11 +12,11 @@
 // is said at each; nothing blocks on a model.
 #pragma once
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -25,14 +25,16 @@
 #include <vector>
 
 #include "async/executor.h"
+#include "async/in_flight_counter.h"
 #include "base/clock.h"
-#include "base/random.h"
 #include "llm/answer.h"
 #include "llm/stream_sink.h"
 #include "session/models/session_models.h"
 #include "session/samples/body_source.h"
 #include "session/samples/records_body.h"
+#include "session/service/session.h"
 #include "session/service/session_options.h"
+#include "session/service/session_registry.h"
 
 namespace windrow::session {
 
@@ -45,23 +47,12 @@ struct SessionViewer {
   std::string key;        // the name of the API key that was presented; empty: none
   std::string presented;  // what was presented, to be compared with the session's own key
   bool sees_all = false;  // an admin, or a server without keys
+  llm::Priority priority_max = llm::Priority::kInteractive;  // of sessions that it creates
 };
 
 struct CreatedSession {
   std::string id;   // 32 lower-case hexadecimal digits
   std::string key;  // for agents: opens this session and nothing else
-};
-
-// A turn as a client asks for it.
-struct TurnRequest {
-  std::string session;
-  SessionViewer viewer;
-  std::string body;  // JSON
-  std::vector<llm::RequestHeader> headers;
-
-  // Called once, before the first delta, if the body asks for a stream and the model can be
-  // streamed. The result gets the deltas; null: it is not streamed after all.
-  std::function<std::shared_ptr<llm::StreamSink>(const struct StreamBegin& begin)> begin_stream;
 };
 
 struct StreamBegin {
@@ -71,11 +62,24 @@ struct StreamBegin {
   bool with_usage = false;  // stream_options.include_usage
 };
 
+// A turn as a client asks for it.
+struct TurnRequest {
+  std::string session;
+  SessionViewer viewer;
+  std::string body;  // JSON
+  std::vector<llm::RequestHeader> headers;
+
+  // Called once, on a thread of the model's, with the first delta of an answer that was asked for
+  // as a stream and is streamed. The result gets the deltas. May be empty: nothing is streamed.
+  std::function<std::shared_ptr<llm::StreamSink>(const StreamBegin& begin)> begin_stream;
+};
+
 // What the client gets.
 struct TurnResult {
   std::string body;           // chat.completion, as JSON
   bool wants_stream = false;  // the request asked for events, and nothing was streamed
-  StreamBegin stream;         // where something was streamed
+  bool streamed = false;      // all of it has gone to the sink; `body` is not needed
+  StreamBegin stream;
   llm::Usage usage;
 };
 using TurnEnd = std::variant<TurnResult, PassedReply, llm::Failure>;
@@ -115,7 +119,7 @@ class SessionService {
   // `clock` outlives it. `seed`: 32 secret bytes, for ids and keys.
   SessionService(const Clock& clock, SessionOptions options, std::string_view seed);
 
-  // As stop().
+  // Call stop() before.
   ~SessionService();
   SessionService(const SessionService&) = delete;
   SessionService& operator=(const SessionService&) = delete;
@@ -164,12 +168,33 @@ class SessionService {
   SessionCounts counts() const;
 
  private:
-  struct State;
+  struct RunningTurn;
+  class StreamOfTurn;
+  using SessionPtr = std::shared_ptr<Session>;
+
+  Reply<SessionPtr> open(const SessionViewer& viewer, std::string_view id) const;
+  std::optional<llm::Failure> not_started() const;
+  std::string next_secret(size_t bytes);
+  void prepare(const std::shared_ptr<RunningTurn>& turn, std::stop_token unwanted);
+  void ask(const std::shared_ptr<RunningTurn>& turn);
+  void answered(const std::shared_ptr<RunningTurn>& turn, TurnOutcome outcome);
+  TurnEnd commit(RunningTurn& turn, TurnAnswer answer);
+  void finish(const std::shared_ptr<RunningTurn>& turn, TurnEnd end);
 
   const Clock& clock_;
   const SessionOptions options_;
+  const std::string seed_;
+  std::atomic<uint64_t> secrets_ = 0;
   const std::string instance_id_;
-  const std::unique_ptr<State> state_;
+  SessionRegistry registry_;
+  std::atomic<SessionModels*> models_ = nullptr;
+  std::atomic<bool> stopping_ = false;
+
+  mutable std::mutex mutex_;
+  SessionCounts counts_;  // of what has happened
+
+  async::InFlightCounter running_;  // turns and passed requests
+  async::Executor commits_;
 };
 
 }  // namespace windrow::session
