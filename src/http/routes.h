@@ -10,8 +10,9 @@
 namespace windrow::http {
 
 // "/v1/models" is one path; in "/v1/batches/{id}/cancel" a name in braces matches one part of any
-// text. A path without braces goes first, then the order of adding counts. HEAD is answered by the
-// handler of GET.
+// text, and as the last part of a path "{name...}" matches all that follows, slashes and nothing
+// included. A path without braces goes first, one with a last part of any length last; among those
+// of a kind the order of adding counts. HEAD is answered by the handler of GET.
 template <class Handler>
 class Routes {
  public:
@@ -20,7 +21,8 @@ class Routes {
     if (path.find('{') == std::string_view::npos) {
       plain_[std::string(path)].push_back(std::move(route));
     } else {
-      patterns_.emplace_back(std::string(path), std::move(route));
+      auto& patterns = path.ends_with(kRest) ? rest_patterns_ : patterns_;
+      patterns.emplace_back(std::string(path), std::move(route));
     }
   }
 
@@ -37,11 +39,13 @@ class Routes {
         if (take(route, method, found)) return found;
       }
     }
-    for (const auto& [pattern, route] : patterns_) {
-      std::vector<std::string_view> parts;
-      if (!matches(pattern, path, parts) || !take(route, method, found)) continue;
-      found.parts = std::move(parts);
-      return found;
+    for (const auto* patterns : {&patterns_, &rest_patterns_}) {
+      for (const auto& [pattern, route] : *patterns) {
+        std::vector<std::string_view> parts;
+        if (!matches(pattern, path, parts) || !take(route, method, found)) continue;
+        found.parts = std::move(parts);
+        return found;
+      }
     }
     return found;
   }
@@ -64,6 +68,8 @@ class Routes {
   }
 
  private:
+  static constexpr std::string_view kRest = "...}";
+
   struct Route {
     std::string method;
     Handler handler;
@@ -85,6 +91,12 @@ class Routes {
     return false;
   }
 
+  // Whether a pattern goes on with its last part, one of any length.
+  static bool takes_rest(std::string_view pattern) {
+    return pattern.starts_with('{') && pattern.ends_with(kRest) &&
+           pattern.find('}') + 1 == pattern.size();
+  }
+
   static bool matches(std::string_view pattern, std::string_view path,
                       std::vector<std::string_view>& parts) {
     while (!pattern.empty() && !path.empty()) {
@@ -94,17 +106,21 @@ class Routes {
         path.remove_prefix(1);
         continue;
       }
+      if (takes_rest(pattern)) break;
       const size_t end = std::min(path.find('/'), path.size());
       if (end == 0) return false;
       parts.push_back(path.substr(0, end));
       path.remove_prefix(end);
       pattern.remove_prefix(pattern.find('}') + 1);
     }
-    return pattern.empty() && path.empty();
+    if (!takes_rest(pattern)) return pattern.empty() && path.empty();
+    parts.push_back(path);
+    return true;
   }
 
   boost::unordered_flat_map<std::string, std::vector<Route>, Hash, std::equal_to<>> plain_;
   std::vector<std::pair<std::string, Route>> patterns_;
+  std::vector<std::pair<std::string, Route>> rest_patterns_;  // with a last part of any length
 };
 
 }  // namespace windrow::http

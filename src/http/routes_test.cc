@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace windrow::http {
 namespace {
 
@@ -49,6 +54,32 @@ TEST(Routes, BracesStandForOnePart) {
   EXPECT_EQ(found("GET", "/v1/batches/a/b"), 0);
   const Routes<int> all = routes();
   EXPECT_EQ(all.find("POST", "/v1/batches/b7/cancel").parts, std::vector<std::string_view>{"b7"});
+}
+
+TEST(Routes, ALastPartMayHaveAnyLength) {
+  Routes<int> all;
+  all.add("GET", "/sessions/{id}/{path...}", 1);
+  all.add("POST", "/sessions/{id}/{path...}", 2);
+  all.add("POST", "/sessions/{id}/samples", 3);
+  all.add("GET", "/sessions/{id}", 4);
+  const auto found = [&](std::string_view method, std::string_view path) {
+    const Routes<int>::Found one = all.find(method, path);
+    return std::pair(one.handler == nullptr ? 0 : *one.handler,
+                     std::vector<std::string>(one.parts.begin(), one.parts.end()));
+  };
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(found("GET", "/sessions/a/v1/models"), std::pair(1, Parts{"a", "v1/models"}));
+  EXPECT_EQ(found("GET", "/sessions/a/b"), std::pair(1, Parts{"a", "b"}));
+  EXPECT_EQ(found("GET", "/sessions/a/"), std::pair(1, Parts{"a", ""}));
+  EXPECT_EQ(found("GET", "/sessions/a//b/"), std::pair(1, Parts{"a", "/b/"}));
+  EXPECT_EQ(found("GET", "/sessions/a"), std::pair(4, Parts{"a"}));
+  EXPECT_EQ(found("POST", "/sessions/a/samples"), std::pair(3, Parts{"a"}))
+      << "what is added later goes first if it says more";
+  EXPECT_EQ(found("GET", "/sessions/a/samples"), std::pair(1, Parts{"a", "samples"}));
+  EXPECT_EQ(found("POST", "/sessions/a/samples/b"), std::pair(2, Parts{"a", "samples/b"}));
+  EXPECT_EQ(found("GET", "/sessions//b").first, 0);
+  EXPECT_EQ(found("GET", "/sessions/").first, 0);
+  EXPECT_EQ(all.find("DELETE", "/sessions/a/b").allowed, "GET, HEAD, POST");
 }
 
 TEST(Routes, AWrongMethodIsToldFromAWrongPath) {
