@@ -165,7 +165,12 @@ Result<void> ApiServer::Core::open() {
       options_.log(
           slow_reader_line(clock_.unix_seconds(), reader.peer, reader.unsent_bytes, reader.quiet));
   };
-  options.at_head = [this](const http::ServerRequest& head) { return front_.refuse_at_head(head); };
+  options.at_head = [this](const http::ServerRequest& head) -> std::optional<http::ServerReply> {
+    for (const std::unique_ptr<ServerPart>& part : parts_) {
+      if (auto judged = part->judge_head(head)) return std::move(judged->refusal);
+    }
+    return front_.refuse_at_head(head);
+  };
   Result<void> opened;
   // On the loop's thread, because requests may arrive at once.
   loop_.run([&] {

@@ -76,6 +76,20 @@ class ServerPart {
   // block.
   virtual void metrics(MetricsWriter& page) const = 0;
 
+  // Adds its members to the page /health. On the loop's thread; must not block.
+  virtual void add_health(boost::json::object& page) const { static_cast<void>(page); }
+
+  // The part's own judgement of a request whose long body would follow (ServerOptions::at_head).
+  struct HeadVerdict {
+    std::optional<http::ServerReply> refusal;  // nullopt: the body may come
+  };
+
+  // Nullopt: the path is not this part's, or a key is all that it needs. On the loop's thread.
+  virtual std::optional<HeadVerdict> judge_head(const http::ServerRequest& head) const {
+    static_cast<void>(head);
+    return std::nullopt;
+  }
+
   // What it adds to the OpenAPI document: "paths", which has its routes, and "components", whose
   // names no other part uses. References to the server's own components are fine. Called once.
   virtual boost::json::object openapi() const = 0;

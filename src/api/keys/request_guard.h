@@ -34,6 +34,7 @@ class RequestGuard;
 enum class Access : uint8_t {
   kOpen,     // nothing: /health, /ready
   kMetrics,  // a key, unless GuardOptions::open_metrics
+  kChosen,   // nothing; a key that is presented counts: what a path shows may depend on it
   kKey,      // a key, if the server demands keys
   kCall,     // a key within its limits: calls of a model
 };

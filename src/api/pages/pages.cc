@@ -82,7 +82,10 @@ Pages::Pages(PageSources sources, PageOptions options)
           options_.version, demands_keys(sources_.accounts), sections_of(sources_.parts)))) {}
 
 http::ServerReply Pages::health(const Asked&, const RequestContext&) const {
-  return {.body = R"({"status":"ok"})"};
+  json::object body{{"status", "ok"}};
+  for (const std::unique_ptr<ServerPart>& part : sources_.parts)
+    part->add_health(body);
+  return {.body = json::serialize(body)};
 }
 
 http::ServerReply Pages::ready(const Asked& asked, const RequestContext&) const {

@@ -48,6 +48,8 @@ std::span<const Dialect> dialects_of(Endpoint endpoint) {
 
 Dialect dialect_of_path(std::string_view path) {
   if (is_below(path, kResponsesPath)) return Dialect::kResponses;
+  if (is_below(path, kSessionsPath))
+    return path.ends_with(kMessagesPath) ? Dialect::kMessages : Dialect::kOllamaChat;
   if (is_below(path, kOllamaRoot)) return Dialect::kOllamaChat;
   return is_below(path, kMessagesPath) ? Dialect::kMessages : Dialect::kOwn;
 }

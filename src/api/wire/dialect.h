@@ -40,7 +40,10 @@ std::string_view url_of(llm::Endpoint endpoint, Dialect dialect);
 // The dialects of an endpoint besides its own.
 std::span<const Dialect> dialects_of(llm::Endpoint endpoint);
 
-// The dialect of errors at a path, also if there is no route for it.
+constexpr std::string_view kSessionsPath = "/sessions";
+
+// The dialect of errors at a path, also if there is no route for it. Sessions have the shape
+// of Ollama's errors: {"error": "..."}.
 Dialect dialect_of_path(std::string_view path);
 
 // The prefix of an answer's id: "chatcmpl-", "resp_".
