@@ -81,8 +81,8 @@ struct Turn {
   std::shared_ptr<const std::string> request_members;
   std::shared_ptr<const std::string> reply_members;
 
-  // The tools and arguments of the request, which the template was given beside the messages;
-  // arguments; as a JSON object, shared likewise.
+  // The tools and arguments that the template was given beside the messages, as a JSON object that
+  // is shared likewise.
   std::shared_ptr<const std::string> chat_members;
   double asked_at_unix_s = 0;
   double answered_at_unix_s = 0;

@@ -213,8 +213,11 @@ void DispatchedSessionModels::ask(const SessionModel& model, TurnQuestion questi
     if (model.kind != ModelKind::kSglangChat) {
       api = model.kind == ModelKind::kVllmCompletions ? ServerApi::kVllmCompletions
                                                       : ServerApi::kSglangGenerate;
-      auto reader = model.tokenizer->read_answer(question.chat, question.prompt, body.request.stop,
-                                                 hash64(question.session));
+      auto reader = model.tokenizer->read_answer(question.chat, question.prompt,
+                                                 {.stop = body.request.stop,
+                                                  .stop_tokens = body.request.stop_tokens,
+                                                  .structured = body.request.structured.has_value(),
+                                                  .seed = hash64(question.session)});
       asked->streamed = std::make_shared<StreamedTokens>(std::move(reader), std::move(listener));
       if (streams) {
         reading.on_tokens = [streamed = asked->streamed](std::span<const int32_t> tokens) {
