@@ -286,16 +286,15 @@ std::variant<llm::AppendedTokens, llm::Failure> ChatmlTokenizer::append(
 
 std::unique_ptr<llm::AnswerReader> ChatmlTokenizer::read_answer(const llm::Chat& chat,
                                                                 std::span<const int32_t> prompt,
-                                                                std::vector<std::string> stop,
-                                                                uint64_t call_seed) const {
+                                                                llm::ReadingOptions options) const {
   ReaderRules rules{
       .reasoning = {.kind = chat::ReasoningFormat::Kind::kTags,
                     .open = "<think>",
                     .close = "</think>"},
       .prompt_end = llm::text_of(*this, prompt.last(std::min<size_t>(prompt.size(), 64))),
       .tools = nullptr,
-      .stop = std::move(stop),
-      .call_seed = call_seed};
+      .stop = std::move(options.stop),
+      .call_seed = options.seed};
   std::erase(rules.stop, "");
   if (!chat.tools.empty()) {
     rules.tools = std::make_shared<const chat::ToolContext>(

@@ -50,8 +50,7 @@ class ChatmlTokenizer final : public llm::Tokenizer {
 
   std::unique_ptr<llm::AnswerReader> read_answer(const llm::Chat& chat,
                                                  std::span<const int32_t> prompt,
-                                                 std::vector<std::string> stop,
-                                                 uint64_t call_seed) const override;
+                                                 llm::ReadingOptions options) const override;
 
   // The tokens of a text whose control tokens count.
   std::vector<int32_t> tokens_of(std::string_view text) const {

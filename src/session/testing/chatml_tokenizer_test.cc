@@ -70,7 +70,7 @@ TEST(ChatmlTokenizer, AnAnswerIsReadAsItWasRendered) {
       "\n</tool_call>";
   const std::vector<int32_t> answer = tokenizer.tokens_of(text + "<|im_end|>");
   for (const size_t step : {size_t{1}, size_t{7}, answer.size()}) {
-    const auto reader = tokenizer.read_answer(chat, prompt, {}, 1);
+    const auto reader = tokenizer.read_answer(chat, prompt, {.seed = 1});
     std::vector<llm::Delta> deltas;
     for (size_t i = 0; i < answer.size(); i += step) {
       const auto piece = std::span(answer).subspan(i, std::min(step, answer.size() - i));
@@ -96,7 +96,7 @@ TEST(ChatmlTokenizer, AnAnswerIsReadAsItWasRendered) {
 TEST(ChatmlTokenizer, AnAnswerEndsBeforeItsStopText) {
   const ChatmlTokenizer tokenizer;
   const llm::Chat chat = chat_of(kQuestion);
-  const auto reader = tokenizer.read_answer(chat, {}, {"STOP", "END"}, 1);
+  const auto reader = tokenizer.read_answer(chat, {}, {.stop = {"STOP", "END"}, .seed = 1});
   std::string text;
   for (const int32_t token : tokenizer.tokens_of("a ST b EN"))
     for (const llm::Delta& delta : reader->take(std::vector{token}))
