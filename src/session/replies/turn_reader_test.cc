@@ -1,1 +1,0 @@
-#include "session/replies/turn_reader.h"
