@@ -77,7 +77,7 @@ TEST(ChatmlTokenizer, AnAnswerIsReadAsItWasRendered) {
       for (llm::Delta& delta : reader->take(piece))
         llm::append(deltas, std::move(delta));
     }
-    auto [last, choice] = reader->end(llm::FinishReason::kStop);
+    auto [last, choice, reasoning_tokens] = reader->end(llm::FinishReason::kStop);
     llm::append(deltas, std::move(last));
     EXPECT_EQ(choice.reasoning, "why é");
     EXPECT_EQ(choice.text, "so");
@@ -104,7 +104,7 @@ TEST(ChatmlTokenizer, AnAnswerEndsBeforeItsStopText) {
   EXPECT_EQ(text, "a ST b ");
   for (const llm::Delta& delta : reader->take(tokenizer.tokens_of("D more")))
     text += delta.text;
-  const auto [last, choice] = reader->end(llm::FinishReason::kStop);
+  const auto [last, choice, reasoning_tokens] = reader->end(llm::FinishReason::kStop);
   EXPECT_EQ(text + last.text, "a ST b ");
   EXPECT_EQ(choice.text, "a ST b ");
   EXPECT_EQ(choice.stopped_by, "END");
