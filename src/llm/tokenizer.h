@@ -56,7 +56,7 @@ struct ReadingOptions {
   std::vector<std::string> stop;
   std::vector<int32_t> stop_tokens;
 
-  bool structured = false;  // Request::structured: calls come at the beginning only
+  bool structured = false;  // Request::structured: calls of tools come at the beginning only
 
   // Request::sampling.seed: the ids of calls follow from it and the prompt.
   uint64_t seed = 0;

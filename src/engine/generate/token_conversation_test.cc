@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "engine/testing/call_rig.h"
+#include "engine/testing/template_corpus.h"
 
 namespace windrow::engine {
 namespace {
@@ -20,25 +18,10 @@ namespace {
 namespace json = boost::json;
 
 using testing::CallRig;
+using testing::CorpusTemplate;
 using testing::MarkedVocabulary;
 using testing::ScriptedRunner;
 using testing::WordVocabulary;
-
-struct CorpusTemplate {
-  std::string name;
-  std::string source;
-};
-
-std::vector<CorpusTemplate> corpus() {
-  std::vector<CorpusTemplate> all;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           fmt::format("{}/tests/templates/corpus", WINDROW_SOURCE_DIR))) {
-    if (entry.path().extension() != ".jinja") continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    all.push_back({entry.path().stem().string(), {std::istreambuf_iterator<char>(file), {}}});
-  }
-  return all;
-}
 
 json::object message_of(const llm::Choice& choice) {
   json::object message{{"role", "assistant"}, {"content", choice.text}};
@@ -132,7 +115,7 @@ TEST_F(TokenConversationTest, IsAnsweredAsTheSameTokensInOnePromptAre) {
   std::set<std::string> in_parts;
   int with_calls = 0;
   int with_reasoning = 0;
-  for (const CorpusTemplate& from : corpus()) {
+  for (const CorpusTemplate& from : testing::template_corpus()) {
     for (const bool calls : {false, true}) {
       SCOPED_TRACE(fmt::format("{}, {}", from.name, calls ? "calls" : "text"));
       const auto by_turns = backend(from);
