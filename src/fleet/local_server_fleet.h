@@ -47,6 +47,9 @@ class LocalServerFleet final : public ServerFleet {
 
   std::vector<FleetReading> readings() const override;
   bool is_unreachable(uint64_t) const override { return false; }
+  upstream::ServerKind server_kind(uint64_t) const override {
+    return upstream::ServerKind::kUnknown;
+  }
   std::vector<FleetModel> models() const override;
   std::string note() const override { return ""; }
   void watch(std::function<void()>) override {}

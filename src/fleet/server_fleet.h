@@ -17,6 +17,7 @@
 #include "llm/step_report.h"
 #include "llm/tokenizer.h"
 #include "llm/upstream_status.h"
+#include "upstream/server_kind.h"
 
 namespace windrow::fleet {
 
@@ -88,6 +89,10 @@ class ServerFleet {
   virtual bool is_unreachable(uint64_t upstreams) const = 0;
 
   // --- After open(). ---
+
+  // Which product these upstreams are (FleetModel::upstreams; 0: all). kUnknown: they have not told
+  // yet, they are different ones, or the models are in this process. Any thread.
+  virtual upstream::ServerKind server_kind(uint64_t upstreams) const = 0;
 
   virtual std::vector<FleetModel> models() const = 0;
 

@@ -123,6 +123,9 @@ class UpstreamServerFleet final : public ServerFleet {
   Result<void> open(const ServerStart& start) override;
   std::vector<FleetReading> readings() const override;
   bool is_unreachable(uint64_t upstreams) const override;
+  upstream::ServerKind server_kind(uint64_t upstreams) const override {
+    return calls_.servers().kind_of(upstreams);
+  }
   std::vector<FleetModel> models() const override;
   std::string note() const override { return calls_.servers().description(); }
   void watch(std::function<void()> changed) override { calls_.servers().watch(std::move(changed)); }

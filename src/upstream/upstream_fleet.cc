@@ -193,6 +193,18 @@ uint64_t UpstreamFleet::servers_with(const std::string& model) const {
   return found;
 }
 
+ServerKind UpstreamFleet::kind_of(uint64_t servers) const {
+  const std::scoped_lock lock(watch_mutex_);
+  ServerKind kind = ServerKind::kUnknown;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const ServerKind its = servers_[i]->identity.kind;
+    if (!is_in(servers, i) || !servers_[i]->seen || its == kind) continue;
+    if (kind != ServerKind::kUnknown) return ServerKind::kUnknown;
+    kind = its;
+  }
+  return kind;
+}
+
 // Ollama takes more names than it lists.
 UpstreamFleet::Models UpstreamFleet::models() const {
   Models models;

@@ -30,6 +30,7 @@
 #include "upstream/answer_format_check.h"
 #include "upstream/failure_reports.h"
 #include "upstream/self_check.h"
+#include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
 #include "upstream/upstream_watch.h"
 
@@ -96,6 +97,10 @@ class UpstreamFleet {
   uint64_t servers_with(const std::string& model) const;
 
   Models models() const;
+
+  // Which product these servers are (as servers_with; 0: all). kUnknown: none of them has told yet,
+  // or they are different ones.
+  ServerKind kind_of(uint64_t servers) const;
 
   llm::BackendStats stats() const;
 

@@ -98,6 +98,28 @@ TEST_F(UpstreamFleetTest, AModelIsAtTheServersThatListItAndWhereNothingIsListed)
   EXPECT_TRUE(models.any) << "the second server lists nothing";
 }
 
+TEST_F(UpstreamFleetTest, OneProductIsNamedWhereTheServersAgree) {
+  const auto server_of = [](const std::string& owner) {
+    return std::make_unique<TestServer>([owner](const TestRequest& request) {
+      if (request.target != "/v1/models") return TestReply{.status = 404};
+      return TestReply{.body = R"({"data":[{"id":"m","owned_by":")" + owner + R"("}]})"};
+    });
+  };
+  const auto sglang = server_of("sglang");
+  const auto vllm = server_of("vllm");
+  EXPECT_EQ(open({{.base = sglang->url("/v1")},
+                  {.base = vllm->url("/v1")},
+                  {.base = sglang->url("/other/v1")}},
+                 true),
+            "");
+  EXPECT_EQ(fleet_->kind_of(0b001), ServerKind::kSglang);
+  EXPECT_EQ(fleet_->kind_of(0b010), ServerKind::kVllm);
+  EXPECT_EQ(fleet_->kind_of(0b011), ServerKind::kUnknown) << "they are different ones";
+  EXPECT_EQ(fleet_->kind_of(0), ServerKind::kUnknown);
+  EXPECT_EQ(open({{.base = vllm->url("/v1")}, {.base = unreachable()}}, true), "");
+  EXPECT_EQ(fleet_->kind_of(0), ServerKind::kVllm) << "the other one has not told yet";
+}
+
 TEST_F(UpstreamFleetTest, AnAbsentServerStaysInAFleetThatServes) {
   EXPECT_EQ(open({{.base = server_.url("/v1")}, {.base = unreachable()}}, true), "");
   ASSERT_EQ(fleet_->size(), 2U);
