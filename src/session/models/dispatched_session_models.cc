@@ -134,9 +134,18 @@ std::variant<SessionModel, llm::Failure> DispatchedSessionModels::find(std::stri
                                      tokenizer.error().message),
         .param = "model"};
   }
-  return SessionModel{.name = model.name,
-                      .kind = model.raw ? options_.kind_of(model.name) : ModelKind::kEmbedded,
-                      .tokenizer = *std::move(tokenizer)};
+  const std::optional<ModelKind> kind =
+      model.raw ? options_.kind_of(model.name) : std::optional(ModelKind::kEmbedded);
+  if (!kind) {
+    return llm::Failure{
+        .code = "unknown_upstream_api",
+        .message = fmt::format("the server of {} does not tell that it is SGLang or vLLM, or it is "
+                               "several that differ, so sessions cannot ask it: start this server "
+                               "with --session-upstream sglang, sglang-chat or vllm",
+                               model.name),
+        .param = "model"};
+  }
+  return SessionModel{.name = model.name, .kind = *kind, .tokenizer = *std::move(tokenizer)};
 }
 
 void DispatchedSessionModels::offer(std::string_view name, llm::Request request, size_t body_bytes,

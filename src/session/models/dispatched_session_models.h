@@ -22,8 +22,8 @@
 namespace windrow::session {
 
 struct DispatchedSessionModelsOptions {
-  // How a model is asked that is not in this process.
-  std::function<ModelKind(std::string_view model)> kind_of;
+  // How a model is asked that is not in this process; nullopt: that is not known.
+  std::function<std::optional<ModelKind>(std::string_view model)> kind_of;
 
   // Null where there is none. May block while it is loaded; an error says why it cannot be.
   std::function<Result<std::shared_ptr<const llm::Tokenizer>>(std::string_view model)> tokenizer_of;

@@ -93,6 +93,7 @@ class SessionModels {
   //   404 model_not_found        there is no such model, or a name is needed
   //   400 unsupported_by_model   it does not answer chats
   //   400 no_tokenizer           its server is elsewhere, and no --tokenizer names a file for it
+  //   400 unknown_upstream_api   its server is elsewhere, and how to ask it is not known
   //   503                        it cannot be asked now
   // May block while a tokenizer is loaded.
   virtual std::variant<SessionModel, llm::Failure> find(std::string_view name) = 0;
