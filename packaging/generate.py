@@ -19,6 +19,7 @@ COMMANDS = [
     ("inspect", "what a model file holds"),
     ("tokenize", "the tokens of a text or a chat"),
     ("memory", "a memory bank in a file, without a server"),
+    ("sessions", "the sessions of a running server; show or export one"),
     ("config", "every setting, its value and where that comes from"),
     ("keys", "API keys of a server"),
     ("probe", "find the best concurrency for a server"),
@@ -40,7 +41,7 @@ def read(name):
 
 
 FLAG = re.compile(r"  (?:-o, )?(--[a-z][a-z-]*)(?: (\S+))?(?:\s{2,}(.*))?")
-CHOICES = re.compile(r": ([a-z0-9_]+(?:, [a-z0-9_]+)+)(?= \(default|$)")
+CHOICES = re.compile(r": ([a-z0-9_-]+(?:, [a-z0-9_-]+)+)(?= \(default|$)")
 
 
 def flags_in(help_text):
@@ -72,8 +73,8 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "serve", "retry", "status", "tokenize", "memory", "keys",
-                    "probe", "sim-upstream"):
+    for command in ("run", "serve", "retry", "status", "tokenize", "memory", "sessions",
+                    "keys", "probe", "sim-upstream"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
@@ -88,7 +89,7 @@ def read_flags(program):
 
 
 def choices(value):
-    return value.split(",") if re.fullmatch(r"[a-z0-9_]+(,[a-z0-9_]+)+", value) else []
+    return value.split(",") if re.fullmatch(r"[a-z0-9_-]+(,[a-z0-9_-]+)+", value) else []
 
 
 def flags_of(commands, command):
@@ -133,6 +134,7 @@ def manual(commands):
     of_run = {flag for _, flag, _, _ in commands["run"]}
     page = page.replace("@MEMORY_FLAGS@", manual_flags(
         [flag for flag in commands["memory"] if flag[1] not in of_run]))
+    page = page.replace("@SESSIONS_FLAGS@", manual_flags(commands["sessions"]))
     page = page.replace("@KEYS_FLAGS@", manual_flags(commands["keys"]))
     page = page.replace("@PROBE_FLAGS@", manual_flags(commands["probe"]))
     return page.replace("@FLAGS@", manual_flags(commands["run"]))
@@ -166,6 +168,8 @@ def bash(commands):
     tokenize = " ".join([flag for _, flag, _, _ in commands["tokenize"]] + ["--help"])
     memory = " ".join([flag for _, flag, _, _ in commands["memory"]]
                       + ["--no-color", "--help"])
+    sessions = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in commands["sessions"]]
+                        + ["--help"])
     keys = " ".join([flag for _, flag, _, _ in commands["keys"]] + ["--help"])
     probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
@@ -192,6 +196,10 @@ _windrow() {{
     mapfile -t COMPREPLY < <(compgen -W 'retain recall consolidate show --help' -- "$word")
     return
   fi
+  if ((COMP_CWORD == 2)) && [[ $before == sessions ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'list show export --help' -- "$word")
+    return
+  fi
   local flags='--json --help'
   case ${{COMP_WORDS[1]}} in
     run | config) flags='{run}' ;;
@@ -200,6 +208,7 @@ _windrow() {{
     status) flags='{status}' ;;
     tokenize) flags='{tokenize}' ;;
     memory) flags='{memory}' ;;
+    sessions) flags='{sessions}' ;;
     keys) flags='{keys}' ;;
     probe) flags='{probe}' ;;
     sim-upstream) flags='{sim}' ;;
@@ -257,6 +266,7 @@ def zsh(commands):
     status = zsh_flags(commands["status"])
     tokenize = zsh_flags(commands["tokenize"])
     memory = zsh_flags(commands["memory"])
+    sessions = zsh_flags(commands["sessions"])
     keys = zsh_flags(commands["keys"])
     probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
@@ -265,7 +275,7 @@ def zsh(commands):
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
-  local -a sim_flags tokenize_flags memory_flags
+  local -a sim_flags tokenize_flags memory_flags sessions_flags
   commands=(
 {names}
   )
@@ -293,6 +303,11 @@ _windrow() {{
   memory_flags=(
 {memory}
     '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  sessions_flags=(
+    '(-o --output)'{{-o,--output}}'[where the export goes]:file:_files'
+{sessions}
     '--help[explain the command]'
   )
   keys_flags=(
@@ -328,6 +343,7 @@ _windrow() {{
     tokenize) _arguments $tokenize_flags '1:text:_files' ;;
     memory) _arguments $memory_flags '1:what:(retain recall consolidate show)' '2:bank:_files' \\
       '3:input or query:_files' ;;
+    sessions) _arguments $sessions_flags '1:what:(list show export)' '2:session: ' ;;
     config) _arguments $run_flags $flags '1:what:(show)' ;;
     probe) _arguments $probe_flags ;;
     sim-upstream) _arguments $sim_flags ;;

@@ -46,6 +46,7 @@ int run(const std::vector<std::string>& arguments) {
           [&](const InspectCommand& inspect) { return inspect_command(inspect, environment); },
           [&](const TokenizeCommand& tokenize) { return tokenize_command(tokenize, environment); },
           [&](const MemoryCommand& memory) { return memory_command(memory, environment); },
+          [&](const SessionsCommand& sessions) { return sessions_command(sessions, environment); },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
           [](const KeysAddCommand& add) { return keys_add_command(add); },
           [](const KeysListCommand& list) { return keys_list_command(list); },

@@ -110,6 +110,33 @@ const std::array<Flag<MemoryCommand>, 4> kMemoryFlags = {{
      .set = set_switch<&MemoryCommand::verbose>},
 }};
 
+const std::array<Flag<SessionsCommand>, 6> kSessionsFlags = {{
+    {.name = "output",
+     .short_name = "-o",
+     .value_name = "FILE",
+     .help = "export: the file to write; it is complete or not there",
+     .set = set_text<&SessionsCommand::output>},
+    {.name = "max-seq-len",
+     .value_name = "N",
+     .help = "export: samples with more tokens are cut to N (default: no limit)",
+     .set = set_number_in<&SessionsCommand::max_seq_len, int64_t{1}, int64_t{1} << 40>},
+    {.name = "records",
+     .help = "export: instead of samples every turn's request and reply, as JSON",
+     .excludes = "max-seq-len",
+     .set = set_switch<&SessionsCommand::records>},
+    {.name = "url",
+     .value_name = "URL",
+     .help = "the running server (default: http://127.0.0.1:8080)",
+     .set = set_text<&SessionsCommand::url>},
+    {.name = "api-key-env",
+     .value_name = "NAME",
+     .help = "environment variable that holds an API key of the server, or the session's own",
+     .set = set_text<&SessionsCommand::api_key_env>},
+    {.name = "json",
+     .help = "list, show: the server's answer as JSON",
+     .set = set_switch<&SessionsCommand::json>},
+}};
+
 const std::array<Flag<ConfigShowCommand>, 1> kConfigShowFlags = {{
     {.name = "json", .help = "as one JSON object", .set = set_switch<&ConfigShowCommand::json>},
 }};
@@ -191,6 +218,10 @@ std::span<const Flag<TokenizeCommand>> tokenize_flags() {
 
 std::span<const Flag<MemoryCommand>> memory_flags() {
   return kMemoryFlags;
+}
+
+std::span<const Flag<SessionsCommand>> sessions_flags() {
+  return kSessionsFlags;
 }
 
 bool is_of_memory(const SettingRow& row) {

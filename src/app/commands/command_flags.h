@@ -1,6 +1,6 @@
 // The flags of the commands that have few of them: `run` and `retry` beside their settings, and
-// `status`, `inspect`, `tokenize`, `config show` and `keys`; and the texts of --help, made from all
-// flags and from the table of settings (help.cc).
+// `status`, `inspect`, `tokenize`, `sessions`, `config show` and `keys`; and the texts of --help,
+// made from all flags and from the table of settings (help.cc).
 #pragma once
 
 #include <span>
@@ -18,6 +18,7 @@ std::span<const Flag<StatusCommand>> status_flags();
 std::span<const Flag<InspectCommand>> inspect_flags();
 std::span<const Flag<TokenizeCommand>> tokenize_flags();
 std::span<const Flag<MemoryCommand>> memory_flags();
+std::span<const Flag<SessionsCommand>> sessions_flags();
 
 // The settings that `windrow memory` takes: of models, servers, banks and the console.
 bool is_of_memory(const SettingRow& row);
@@ -34,6 +35,7 @@ std::string status_help_text();
 std::string inspect_help_text();
 std::string tokenize_help_text();
 std::string memory_help_text();
+std::string sessions_help_text();
 std::string config_help_text();
 std::string keys_help_text();
 std::string probe_help_text();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/commands/command_checks.h"
 #include "app/commands/command_flags.h"
 #include "base/suggest.h"
 
@@ -271,58 +272,6 @@ Result<Command> parse_form(const CommandForm<Target>& form,
   return Command(std::move(command));
 }
 
-Error needed(std::string_view text) {
-  return {ErrorKind::kInvalid, std::string(text)};
-}
-
-Result<void> check_run(const RunCommand& command) {
-  if (command.input.empty()) {
-    return needed(
-        "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
-        "input");
-  }
-  const auto dry = std::ranges::find_if(
-      command.flags, [](const GivenFlag& given) { return given.row->name == "dry-run"; });
-  const bool writes = dry == command.flags.end() || dry->text == "false";
-  if (command.output.empty() && writes) return needed("no output was named; add -o results.jsonl");
-  return {};
-}
-
-Result<void> check_retry(const RetryCommand& command) {
-  if (!command.errors.empty()) return {};
-  return needed("no job was named; write windrow retry RESULTS.errors.jsonl");
-}
-
-Result<void> check_status(const StatusCommand& command) {
-  if (!command.job.empty()) return {};
-  return needed("no job was named; write windrow status RESULTS.jsonl");
-}
-
-Result<void> check_inspect(const InspectCommand& command) {
-  if (!command.model.empty()) return {};
-  return needed("no model was named; write windrow inspect MODEL.gguf");
-}
-
-Result<void> check_tokenize(const TokenizeCommand& command) {
-  if (command.model.empty())
-    return needed("no model was named; write windrow tokenize --model MODEL.gguf FILE");
-  if (command.decode && (command.messages || command.count || command.json || command.add_special))
-    return needed("--decode prints a text and takes no other flag than --model");
-  if (command.messages && command.add_special)
-    return needed("--messages has what the model wants around it; leave --add-special out");
-  return {};
-}
-
-Result<void> check_keys_add(const KeysAddCommand& command) {
-  if (!command.file.empty() && !command.name.empty()) return {};
-  return needed("a file and a name are needed: windrow keys add keys.txt NAME");
-}
-
-Result<void> check_keys_list(const KeysListCommand& command) {
-  if (!command.file.empty()) return {};
-  return needed("no file was named; write windrow keys list keys.txt");
-}
-
 bool is_of_run(const SettingRow& row) {
   return takes(SettingsOf::kRun, row);
 }
@@ -398,15 +347,6 @@ bool asks_for_help(const std::string& word) {
   return word == "--help" || word == "-h";
 }
 
-Result<void> check_memory(const MemoryCommand& command) {
-  if (command.bank.empty()) {
-    return needed(
-        "no bank was named; write windrow memory retain|recall|consolidate|show BANK, the path of "
-        "its file");
-  }
-  return {};
-}
-
 Result<Command> parse_memory(std::span<const std::string> arguments) {
   constexpr auto kVerbs = std::to_array<std::pair<std::string_view, MemoryVerb>>(
       {{"retain", MemoryVerb::kRetain},
@@ -445,6 +385,37 @@ Result<Command> parse_memory(std::span<const std::string> arguments) {
     if (command->verb == MemoryVerb::kRecall && command->argument.empty()) {
       return needed("no query was given; write windrow memory recall BANK \"what is to be found\"");
     }
+  }
+  return parsed;
+}
+
+Result<Command> parse_sessions(std::span<const std::string> arguments) {
+  constexpr auto kVerbs =
+      std::to_array<std::pair<std::string_view, SessionsVerb>>({{"list", SessionsVerb::kList},
+                                                                {"show", SessionsVerb::kShow},
+                                                                {"export", SessionsVerb::kExport}});
+  if (arguments.empty()) {
+    return needed("windrow sessions needs a word after it: list, show ID, or export ID -o FILE");
+  }
+  const std::string& word = arguments.front();
+  if (asks_for_help(word)) return Command(HelpCommand{sessions_help_text()});
+  const auto* verb =
+      std::ranges::find(kVerbs, word, &std::pair<std::string_view, SessionsVerb>::first);
+  if (verb == kVerbs.end()) {
+    constexpr auto kWords = std::to_array<std::string_view>({"list", "show", "export"});
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("\"{}\" is not a subcommand of windrow sessions{}", word,
+                             did_you_mean(word, kWords, "; there are list, show and export"))};
+  }
+  CommandForm<SessionsCommand> form{.name = fmt::format("windrow sessions {}", word),
+                                    .help = sessions_help_text,
+                                    .flags = sessions_flags()};
+  if (verb->second != SessionsVerb::kList) form.words.emplace_back("id", &SessionsCommand::id);
+  Result<Command> parsed = parse_form(form, arguments.subspan(1));
+  if (!parsed) return parsed.error();
+  if (auto* command = std::get_if<SessionsCommand>(&*parsed)) {
+    command->verb = verb->second;
+    if (const Result<void> checked = check_sessions(*command); !checked) return checked.error();
   }
   return parsed;
 }
@@ -539,6 +510,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "inspect") return parse_inspect(rest);
   if (word == "tokenize") return parse_tokenize(rest);
   if (word == "memory") return parse_memory(rest);
+  if (word == "sessions") return parse_sessions(rest);
   if (word == "config") return parse_config(rest);
   if (word == "keys") return parse_keys(rest);
   if (word == "probe") return parse_probe(rest);
@@ -547,8 +519,8 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "retry", "serve", "status", "inspect", "tokenize", "memory", "config", "keys",
-       "probe", "sim-upstream", "--version", "--help"});
+      {"run", "retry", "serve", "status", "inspect", "tokenize", "memory", "sessions", "config",
+       "keys", "probe", "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -73,6 +73,19 @@ struct MemoryCommand {
   std::vector<GivenFlag> flags;
 };
 
+enum class SessionsVerb : uint8_t { kList, kShow, kExport };
+
+struct SessionsCommand {
+  SessionsVerb verb = SessionsVerb::kList;
+  std::string id;      // kShow, kExport
+  std::string output;  // kExport: a file
+  std::string url = "http://127.0.0.1:8080";
+  std::string api_key_env;  // empty: no key
+  int64_t max_seq_len = 0;  // kExport: tokens of a sample; 0: no limit
+  bool records = false;     // kExport: these instead of samples
+  bool json = false;        // kList, kShow: as the server said it
+};
+
 struct KeysAddCommand {
   std::string file;
   std::string name;
@@ -100,9 +113,9 @@ struct HelpCommand {
 struct VersionCommand {};
 
 using Command = std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
-                             TokenizeCommand, MemoryCommand, ConfigShowCommand, ConfigFlagsCommand,
-                             KeysAddCommand, KeysListCommand, ProbeCommand, SimUpstreamCommand,
-                             HelpCommand, VersionCommand>;
+                             TokenizeCommand, MemoryCommand, SessionsCommand, ConfigShowCommand,
+                             ConfigFlagsCommand, KeysAddCommand, KeysListCommand, ProbeCommand,
+                             SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -75,6 +75,51 @@ TEST(CommandLine, StatusTakesAJob) {
             "--histogram and --no-histogram exclude each other");
 }
 
+TEST(CommandLine, SessionsAreListedShownAndExported) {
+  const auto sessions = [](const std::string& line) {
+    return std::get<SessionsCommand>(*parse("sessions " + line));
+  };
+  EXPECT_EQ(sessions("list").url, "http://127.0.0.1:8080");
+  EXPECT_TRUE(sessions("list --json --url http://gpu:9 --api-key-env KEY").json);
+  EXPECT_EQ(sessions("list --api-key-env KEY").api_key_env, "KEY");
+  EXPECT_EQ(sessions("show 0a").verb, SessionsVerb::kShow);
+  EXPECT_EQ(sessions("show 0a").id, "0a");
+  const SessionsCommand samples = sessions("export 0a -o s.safetensors --max-seq-len 4096");
+  EXPECT_EQ(samples.verb, SessionsVerb::kExport);
+  EXPECT_EQ(samples.output, "s.safetensors");
+  EXPECT_EQ(samples.max_seq_len, 4096);
+  EXPECT_TRUE(sessions("export 0a -o r.json --records").records);
+}
+
+TEST(CommandLine, SessionsSayWhatIsMissingOrTooMuch) {
+  EXPECT_EQ(message_of("sessions"),
+            "windrow sessions needs a word after it: list, show ID, or export ID -o FILE");
+  EXPECT_EQ(message_of("sessions lst"),
+            "\"lst\" is not a subcommand of windrow sessions; did you mean list?");
+  EXPECT_EQ(message_of("sessions delete"),
+            "\"delete\" is not a subcommand of windrow sessions; there are list, show and export");
+  EXPECT_EQ(message_of("sessions show"),
+            "no session was named; write windrow sessions show ID (windrow sessions list has the "
+            "ids)");
+  EXPECT_EQ(message_of("sessions export -o f"),
+            "no session was named; write windrow sessions export ID -o FILE (windrow sessions list "
+            "has the ids)");
+  EXPECT_EQ(message_of("sessions export 0a"), "no file was named; add -o samples.safetensors");
+  EXPECT_EQ(message_of("sessions show ../x"),
+            "\"../x\" is not the id of a session; windrow sessions list has the ids");
+  EXPECT_EQ(message_of("sessions export 0a -o f --json"),
+            "export writes a file and takes no --json; --records writes JSON");
+  EXPECT_EQ(message_of("sessions export 0a -o f --records --max-seq-len 3"),
+            "--max-seq-len and --records exclude each other");
+  EXPECT_EQ(message_of("sessions list -o f"),
+            "-o, --records and --max-seq-len are for windrow sessions export; list prints to "
+            "standard output");
+  EXPECT_EQ(message_of("sessions list 0a"),
+            "\"0a\" is an argument too many; `windrow sessions list --help` shows the usage");
+  EXPECT_TRUE(message_of("sessions export 0a -o f --max-seq-len 0")
+                  .starts_with("--max-seq-len: \"0\" is not a whole number from 1 to "));
+}
+
 TEST(CommandLine, FlagsMayStandAnywhereAndInEveryForm) {
   EXPECT_EQ(flags_of("run --model a=a.gguf in --model=b=b.gguf --output=out"),
             (std::vector<std::string>{"model=a=a.gguf", "model=b=b.gguf"}));

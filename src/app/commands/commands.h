@@ -79,6 +79,10 @@ Result<std::string> tokenize_output(const TokenizeCommand& command, const llm::T
 // when some facts could not be consolidated, 130 when it was interrupted.
 int memory_command(const MemoryCommand& command, const Environment& environment);
 
+// `windrow sessions`: lists, shows and exports the sessions of a running server. Also 130 when it
+// was interrupted.
+int sessions_command(const SessionsCommand& command, const Environment& environment);
+
 // `windrow config show`: prints every setting with its value and where that came from.
 int config_show_command(const ConfigShowCommand& command, const Environment& environment);
 

@@ -95,6 +95,8 @@ std::string help_text() {
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow tokenize --model MODEL.gguf FILE", "the tokens of a text or a chat");
   text += help_line("windrow memory consolidate BANK", "a memory bank in a file, without a server");
+  text +=
+      help_line("windrow sessions list", "the sessions of a running server; show or export one");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
   text += help_line("windrow keys add FILE NAME", "create an API key for the server");
   text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
@@ -203,6 +205,23 @@ std::string memory_help_text() {
       "or\n"
       "the input is unusable, 3 the model or server is unusable, 130 interrupted.\n";
   return text;
+}
+
+std::string sessions_help_text() {
+  return "windrow sessions list [--json] [--url URL]\n"
+         "windrow sessions show ID [--json] [--url URL]\n"
+         "windrow sessions export ID -o FILE [--max-seq-len N | --records] [--url URL]\n\n"
+         "The sessions of a running `windrow serve`. `list` prints a line for each, `show` the "
+         "tree "
+         "of\n"
+         "one's turns with their tokens and where they differ from the chat template, `export` "
+         "writes\n"
+         "its training samples to a .safetensors file. docs/sessions.md describes sessions.\n\n" +
+         table_help(sessions_flags()) +
+         "\nExit codes: 0 success, 2 the command or its file is unusable, or the server refused "
+         "it, "
+         "3 no\n"
+         "server answers, 130 interrupted.\n";
 }
 
 std::string tokenize_help_text() {

@@ -22,6 +22,7 @@
 #include "app/commands/select_fleet.h"
 #include "app/commands/serve_control.h"
 #include "app/commands/serve_memory.h"
+#include "app/commands/serve_sessions.h"
 #include "app/commands/serve_storage.h"
 #include "app/commands/served_models.h"
 #include "app/process/console.h"
@@ -104,12 +105,14 @@ std::string text_of(const std::vector<fleet::FleetModel>& models) {
 // Lets requests in flight finish, and cuts them off when that is requested or takes too long.
 // False: it was requested.
 bool drain(api::ApiServer& server, ServeStorage& storage, ServeMemory& memory,
-           const std::vector<fleet::FleetModel>& models, Duration grace, StopState& stop,
-           Console& console) {
+           ServeSessions& sessions, const std::vector<fleet::FleetModel>& models, Duration grace,
+           StopState& stop, Console& console) {
   const std::future<void> stopping = std::async(std::launch::async, [&] {
     const std::future<void> batches = std::async(std::launch::async, [&] { storage.stop(grace); });
     const std::future<void> banks = std::async(std::launch::async, [&] { memory.stop(); });
     server.stop(grace);
+    // Turns are requests, which may finish.
+    sessions.stop();
     batches.wait();
     banks.wait();
     stop.set_stopped();
@@ -183,6 +186,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (!storage) return context.fail(storage.error());
   Result<ServeMemory> memory = ServeMemory::open(settings, disk, clock, console, accounts.get());
   if (!memory) return context.fail(memory.error());
+  Result<ServeSessions> sessions = ServeSessions::open(settings, clock, accounts.get());
+  if (!sessions) return context.fail(sessions.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
     Result<std::unique_ptr<LineLog>> opened =
@@ -221,6 +226,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   api.read_models = [&fleet] { return model_readings(*fleet); };
   api.parts.push_back(storage->part(limits.transfers_max));
   api.parts.push_back(memory->part());
+  api.parts.push_back(sessions->part());
   api.are_unreachable = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
@@ -272,6 +278,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   RegistryModels named_models(catalogue, [&fleet] { return fleet->is_unreachable(0); });
   storage->start(named_models);
   memory->start(named_models, catalogue);
+  sessions->start(named_models, catalogue, *fleet, loop);
   if (const std::string note = fleet->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
   console.note(
@@ -292,7 +299,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   console.event("stopping", {});
   service.stopping("finishing what runs");
   catalogue.set_state(api::ServeState::kStopping);
-  const bool finished = drain(**server, *storage, *memory, models,
+  const bool finished = drain(**server, *storage, *memory, *sessions, models,
                               std::chrono::seconds(settings.grace_s), stop, console);
   fleet->watch({});
   reload.set({});

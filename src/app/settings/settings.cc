@@ -49,6 +49,8 @@ std::string_view to_string(SettingGroup group) {
       return "Upstream servers";
     case SettingGroup::kServer:
       return "Server";
+    case SettingGroup::kSessions:
+      return "Sessions";
     case SettingGroup::kAnswers:
       return "Answers";
     case SettingGroup::kBatch:

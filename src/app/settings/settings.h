@@ -93,6 +93,25 @@ struct Settings {
   std::string memory_embed;                // empty: the only one that embeds texts
   std::vector<std::string> memory_config;  // KEY=VALUE: defaults of the configuration of banks
 
+  // Sessions (session_settings.h)
+  std::string session_upstream = "auto";
+  std::string session_history = "linear";
+  std::string session_match = "strict";
+  int64_t session_attempts_max = 1;
+  std::string session_orphans = "stop";
+  std::string session_rows = "first";
+  bool session_new_rows = false;
+  bool session_routed_experts = false;
+  bool session_indexer_topk = false;
+  int64_t session_moe_layers = 0;  // 0: unknown
+  int64_t sessions_max = 10'000;
+  int64_t session_idle_s = 3600;
+  int64_t session_mb_max = 4096;
+  int64_t sessions_mb_max = 0;  // all together; 0: half of the machine's memory
+  int64_t session_turns_max = 1024;
+  int64_t session_body_mb = 16;
+  int64_t session_reply_mb = 512;
+
   std::string log = "none";  // "-": standard output; else a file
   bool log_prompts = false;
 
@@ -131,6 +150,7 @@ enum class SettingGroup : uint8_t {
   kModel,
   kUpstream,
   kServer,
+  kSessions,
   kAnswers,
   kBatch,
   kEnd,
@@ -171,9 +191,10 @@ struct SettingRow {
 // In the order of the help.
 std::span<const SettingRow> setting_rows();
 
-// Parts of it that have a file of their own: models and upstream servers; a server.
+// Parts of it that have a file of their own: models and upstream servers; a server; its sessions.
 std::span<const SettingRow> settings_of_models();
 std::span<const SettingRow> settings_of_server();
+std::span<const SettingRow> settings_of_sessions();
 
 // nullptr when there is none.
 const SettingRow* find_setting(std::string_view name);

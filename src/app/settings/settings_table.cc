@@ -182,7 +182,7 @@ std::span<const SettingRow> setting_rows() {
     std::vector<SettingRow> all;
     for (const std::span<const SettingRow> some :
          {std::span<const SettingRow>(kOfRows), settings_of_models(), settings_of_server(),
-          std::span<const SettingRow>(kOfRuns)})
+          settings_of_sessions(), std::span<const SettingRow>(kOfRuns)})
       all.insert(all.end(), some.begin(), some.end());
     return all;
   }();

@@ -34,17 +34,6 @@ Result<std::string> checked_key(std::string key, const std::string& place) {
   return key;
 }
 
-Result<std::string> key_of_variable(const std::string& name, const std::string& place,
-                                    const Environment& environment) {
-  if (!environment.contains(name)) {
-    return invalid(
-        fmt::format("{} {}: there is no environment variable of this name; export {}=... first "
-                    "(the flag takes the name, not the key)",
-                    place, name, name));
-  }
-  return checked_key(variable(environment, name), fmt::format("{} {}", place, name));
-}
-
 Result<Aliases> aliases_of(const std::vector<std::string>& texts) {
   Aliases aliases;
   for (const std::string& text : texts) {
@@ -138,6 +127,17 @@ Result<fleet::UpstreamChoice> choice_of(const std::string& text, const ResolvedS
 }
 
 }  // namespace
+
+Result<std::string> key_of_variable(const std::string& name, const std::string& place,
+                                    const Environment& environment) {
+  if (!environment.contains(name)) {
+    return invalid(
+        fmt::format("{} {}: there is no environment variable of this name; export {}=... first "
+                    "(the flag takes the name, not the key)",
+                    place, name, name));
+  }
+  return checked_key(variable(environment, name), fmt::format("{} {}", place, name));
+}
 
 Result<std::optional<int32_t>> parse_concurrency(std::string_view text, std::string_view place) {
   if (text == "auto") return std::optional<int32_t>();

@@ -20,6 +20,11 @@ namespace windrow::app {
 Result<std::vector<fleet::UpstreamChoice>> upstream_choices(const ResolvedSettings& settings,
                                                             const Environment& environment);
 
+// The key of a server, which the variable of this name holds. Errors: kInvalid, with `place`
+// ("--api-key-env") in front, for a variable that is not set or holds no key.
+Result<std::string> key_of_variable(const std::string& name, const std::string& place,
+                                    const Environment& environment);
+
 // "auto": absent; "16": 16. Errors: kInvalid, with `place` in front.
 Result<std::optional<int32_t>> parse_concurrency(std::string_view text, std::string_view place);
 
