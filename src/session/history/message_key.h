@@ -12,7 +12,9 @@
 namespace windrow::session {
 
 // Each rule accepts all that the one before it accepts. Of every rule, absent, null, "" and [] are
-// one value, and members of a message that it does not name are not compared.
+// one value, and members of a message that it does not name are not compared. Values are compared
+// as JSON (canonical_json.h). So true and 1 differ, which the trainers' reference server holds
+// equal where its rules compare values of Python.
 enum class MatchRule : uint8_t {
   kStrict,          // role, content, reasoning_content, tool_calls but for their `index`
   kLooseToolCalls,  // the same, but arguments of calls that are equal as JSON objects are equal
