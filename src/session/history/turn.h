@@ -51,6 +51,7 @@ struct TurnFigures {
   int64_t spec_accepted = 0;   // speculative decoding: tokens accepted, proposed, and passes
   int64_t spec_drafted = 0;
   int64_t spec_passes = 0;
+  std::optional<double> latency_s;  // `e2e_latency`: the server's own time for it
 };
 
 struct Turn {

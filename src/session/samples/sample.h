@@ -23,8 +23,9 @@ enum class SampleStatus : uint8_t { kPending, kCompleted, kTruncated, kAborted, 
 std::string_view to_string(SampleStatus status);
 
 struct Sample {
-  TurnPath path;      // its last turn is the last one of the sample
-  size_t tokens = 0;  // of the conversation, from its beginning; fewer than path.tokens() where cut
+  TurnPath path;            // its last turn is the last one of the sample
+  size_t tokens = 0;        // from the beginning of the path; fewer than path.tokens() where cut
+  size_t conversation = 0;  // the index of its conversation among those that were assembled
 
   // The response: everything behind the first prompt, prompts of later turns included. With
   // `turns_apart` the answer of the last turn alone.
@@ -34,14 +35,14 @@ struct Sample {
   std::string response;           // its text
   bool has_rows[kRowKinds] = {};  // else they are told to be absent
 
-  // In a tree: answers of these turns (indexes of path.turns()) belong to an earlier sample, and
-  // their mask is 0, so that each answer is trained on once.
+  // In a tree: answers of these turns (indexes of path.turns(), in order) belong to an earlier
+  // sample, and their mask is 0, so that each answer is trained on once.
   std::vector<size_t> masked_turns;
 
   std::vector<std::string> weight_versions;  // of its turns
   int64_t cached_tokens = 0;                 // sums over its turns
   int64_t prompt_tokens = 0;
-  boost::json::object metadata;
+  boost::json::object metadata;  // "lifecycle": when its turns were asked and answered
 
   size_t response_length() const { return tokens - response_begin; }
   size_t rows() const { return tokens == 0 ? 0 : tokens - 1; }
@@ -57,6 +58,7 @@ struct SampleRules {
 };
 
 enum class EmptyReason : uint8_t { kNoRecords, kAllTruncated };
+std::string_view to_string(EmptyReason reason);  // "no_records", "all_truncated"
 
 struct Samples {
   std::vector<Sample> samples;
@@ -64,10 +66,12 @@ struct Samples {
 };
 
 // The samples of conversations: one each, or one a turn. A conversation ends at the first turn that
-// did not complete, and before a turn that lacks rows which those before it have.
+// did not complete, and before a turn that lacks rows which those before it have; where its turns
+// are apart, only `tokens_max` ends it. Turns that several conversations share are trained on in
+// the one whose last turn was committed first; where turns are apart they are in that one alone.
 //
-// 422 `cannot_assemble` names the turn and what is wrong with it: rows that do not cover its
-// tokens, for one.
+// 422 `cannot_assemble` names the turn, from 1, and what is wrong with it: rows that do not cover
+// its tokens, for one.
 std::variant<Samples, llm::Failure> assemble(std::span<const TurnPath> paths,
                                              const SampleRules& rules,
                                              const llm::Tokenizer& tokenizer);
