@@ -94,7 +94,7 @@ SessionMetadata session_metadata(const Session& session, const Session::Reading&
   const TurnPath& latest = reading.latest;
   const std::vector<int32_t> tokens = latest.all_tokens();
   if (tokenizer != nullptr && !latest.empty()) {
-    if (auto found = find_mismatches(tokens, chat_of(latest), *tokenizer)) {
+    if (auto found = find_mismatches(latest, chat_of(latest), *tokenizer)) {
       metadata.mismatches = *std::move(found);
       members["tito_session_mismatch"] = to_json(metadata.mismatches);
     }
