@@ -123,8 +123,7 @@ struct ReaderRules {
   chat::ReasoningFormat reasoning;
   std::string prompt_end;
   std::shared_ptr<const chat::ToolContext> tools;  // null: there are none
-  std::vector<std::string> stop;
-  uint64_t call_seed = 0;
+  llm::ReadingOptions options;
 };
 
 class Reader final : public llm::AnswerReader {
@@ -137,12 +136,13 @@ class Reader final : public llm::AnswerReader {
   }
 
   std::vector<llm::Delta> take(std::span<const int32_t> tokens) override {
-    for (const int32_t token : tokens)
-      if (!tokenizer_.is_control(token)) tokenizer_.append_piece(token, bytes_);
-    if (stopped_by_.empty()) find_stop();
+    for (const int32_t token : tokens) {
+      if (over_) break;
+      add(token);
+    }
     size_t settled = bytes_.size();
-    if (stopped_by_.empty())
-      for (const std::string& stop : rules_.stop)
+    if (!over_)
+      for (const std::string& stop : rules_.options.stop)
         settled = std::min(settled, bytes_.size() - chat::partial_suffix(bytes_, stop));
     std::string_view text = std::string_view(bytes_).substr(0, settled);
     text.remove_suffix(utf8_incomplete_tail(text));
@@ -176,7 +176,7 @@ class Reader final : public llm::AnswerReader {
       choice.text = std::move(calls.content);
       for (chat::WrittenCall& call : calls.calls) {
         choice.tool_calls.push_back(
-            {.id = fmt::format("call_{:012x}{:012x}", rules_.call_seed & 0xFFFFFFFFFFFF,
+            {.id = fmt::format("call_{:012x}{:012x}", rules_.options.seed & 0xFFFFFFFFFFFF,
                                choice.tool_calls.size()),
              .name = std::move(call.name),
              .arguments = std::move(call.arguments)});
@@ -184,7 +184,8 @@ class Reader final : public llm::AnswerReader {
       if (!choice.tool_calls.empty() && reason == llm::FinishReason::kStop && calls.all_whole)
         choice.finish_reason = llm::FinishReason::kToolCalls;
     }
-    if (!stopped_by_.empty()) choice.stopped_by = stopped_by_;
+    choice.stopped_by = stopped_by_;
+    choice.stopped_by_token = stopped_by_token_;
 
     llm::Delta last;
     last.text = choice.text.substr(told_text_);
@@ -197,28 +198,40 @@ class Reader final : public llm::AnswerReader {
     }
     last.finish_reason = choice.finish_reason;
     last.stopped_by = choice.stopped_by;
-    return {.last = std::move(last), .choice = std::move(choice)};
+    last.stopped_by_token = choice.stopped_by_token;
+    const auto reasoning_tokens = static_cast<int32_t>(
+        tokenizer_.encode(choice.reasoning.value_or(""), false, llm::SpecialTokens::kNone).size());
+    return {
+        .last = std::move(last), .choice = std::move(choice), .reasoning_tokens = reasoning_tokens};
   }
 
  private:
-  // Cuts the text before the first stop text.
-  void find_stop() {
-    size_t first = std::string::npos;
-    for (const std::string& stop : rules_.stop) {
-      const size_t at = bytes_.find(stop);
-      if (at >= first) continue;
-      first = at;
-      stopped_by_ = stop;
+  void add(int32_t token) {
+    if (std::ranges::find(rules_.options.stop_tokens, token) != rules_.options.stop_tokens.end()) {
+      stopped_by_token_ = token;
+      over_ = true;
+      return;
     }
-    if (first != std::string::npos) bytes_.resize(first);
+    if (token < 0 || token >= tokenizer_.vocabulary_size() || tokenizer_.is_control(token)) return;
+    tokenizer_.append_piece(token, bytes_);
+    // The text ends before the first stop text.
+    for (const std::string& stop : rules_.options.stop) {
+      if (!bytes_.ends_with(stop)) continue;
+      bytes_.resize(bytes_.size() - stop.size());
+      stopped_by_ = stop;
+      over_ = true;
+      return;
+    }
   }
 
   const ChatmlTokenizer& tokenizer_;
   const ReaderRules rules_;
   chat::ReasoningStream reasoning_;
   std::optional<chat::ToolCallStream> calls_;
-  std::string bytes_;  // of the answer, up to a stop text
-  std::string stopped_by_;
+  std::string bytes_;  // of the answer, up to where it stopped
+  bool over_ = false;
+  std::optional<std::string> stopped_by_;
+  std::optional<int32_t> stopped_by_token_;
   size_t read_ = 0;  // bytes that reasoning_ has had
   size_t told_text_ = 0;
   size_t told_reasoning_ = 0;
@@ -287,20 +300,19 @@ std::variant<llm::AppendedTokens, llm::Failure> ChatmlTokenizer::append(
 std::unique_ptr<llm::AnswerReader> ChatmlTokenizer::read_answer(const llm::Chat& chat,
                                                                 std::span<const int32_t> prompt,
                                                                 llm::ReadingOptions options) const {
-  ReaderRules rules{
-      .reasoning = {.kind = chat::ReasoningFormat::Kind::kTags,
-                    .open = "<think>",
-                    .close = "</think>"},
-      .prompt_end = llm::text_of(*this, prompt.last(std::min<size_t>(prompt.size(), 64))),
-      .tools = nullptr,
-      .stop = std::move(options.stop),
-      .call_seed = options.seed};
-  std::erase(rules.stop, "");
+  const auto prompt_end = prompt.last(std::min<size_t>(prompt.size(), 64));
+  ReaderRules rules{.reasoning = {.kind = chat::ReasoningFormat::Kind::kTags,
+                                  .open = "<think>",
+                                  .close = "</think>"},
+                    .prompt_end = llm::text_of(*this, prompt_end),
+                    .tools = nullptr,
+                    .options = std::move(options)};
   if (!chat.tools.empty()) {
     rules.tools = std::make_shared<const chat::ToolContext>(
         chat::ToolContext{.syntax = chat::generic_tool_syntax(),
                           .tools = chat::ToolTable(chat.tools),
-                          .several = chat.tool_choice.parallel});
+                          .several = chat.tool_choice.parallel,
+                          .at_begin_only = rules.options.structured});
   }
   return std::make_unique<Reader>(*this, std::move(rules));
 }

@@ -70,7 +70,7 @@ TEST(ChatmlTokenizer, AnAnswerIsReadAsItWasRendered) {
       "\n</tool_call>";
   const std::vector<int32_t> answer = tokenizer.tokens_of(text + "<|im_end|>");
   for (const size_t step : {size_t{1}, size_t{7}, answer.size()}) {
-    const auto reader = tokenizer.read_answer(chat, prompt, {.seed = 1});
+    const auto reader = tokenizer.read_answer(chat, prompt, {});
     std::vector<llm::Delta> deltas;
     for (size_t i = 0; i < answer.size(); i += step) {
       const auto piece = std::span(answer).subspan(i, std::min(step, answer.size() - i));
@@ -81,6 +81,7 @@ TEST(ChatmlTokenizer, AnAnswerIsReadAsItWasRendered) {
     llm::append(deltas, std::move(last));
     EXPECT_EQ(choice.reasoning, "why é");
     EXPECT_EQ(choice.text, "so");
+    EXPECT_EQ(reasoning_tokens, 6);
     ASSERT_EQ(choice.tool_calls.size(), 1U);
     EXPECT_EQ(choice.tool_calls[0].name, "add");
     EXPECT_EQ(choice.tool_calls[0].arguments, R"({"a": 1})");
@@ -96,7 +97,7 @@ TEST(ChatmlTokenizer, AnAnswerIsReadAsItWasRendered) {
 TEST(ChatmlTokenizer, AnAnswerEndsBeforeItsStopText) {
   const ChatmlTokenizer tokenizer;
   const llm::Chat chat = chat_of(kQuestion);
-  const auto reader = tokenizer.read_answer(chat, {}, {.stop = {"STOP", "END"}, .seed = 1});
+  const auto reader = tokenizer.read_answer(chat, {}, {.stop = {"STOP", "END"}});
   std::string text;
   for (const int32_t token : tokenizer.tokens_of("a ST b EN"))
     for (const llm::Delta& delta : reader->take(std::vector{token}))
@@ -104,10 +105,23 @@ TEST(ChatmlTokenizer, AnAnswerEndsBeforeItsStopText) {
   EXPECT_EQ(text, "a ST b ");
   for (const llm::Delta& delta : reader->take(tokenizer.tokens_of("D more")))
     text += delta.text;
-  const auto [last, choice, reasoning_tokens] = reader->end(llm::FinishReason::kStop);
-  EXPECT_EQ(text + last.text, "a ST b ");
+  const auto end = reader->end(llm::FinishReason::kStop);
+  const llm::Choice& choice = end.choice;
+  EXPECT_EQ(text + end.last.text, "a ST b ");
   EXPECT_EQ(choice.text, "a ST b ");
   EXPECT_EQ(choice.stopped_by, "END");
+}
+
+TEST(ChatmlTokenizer, AnAnswerEndsAtItsStopToken) {
+  const ChatmlTokenizer tokenizer;
+  const auto reader = tokenizer.read_answer(chat_of(kQuestion), {}, {.stop_tokens = {'x'}});
+  std::string text;
+  for (const llm::Delta& delta : reader->take(tokenizer.tokens_of("axb")))
+    text += delta.text;
+  const auto [last, choice, reasoning_tokens] = reader->end(llm::FinishReason::kStop);
+  EXPECT_EQ(text + last.text, "a");
+  EXPECT_EQ(choice.stopped_by_token, 'x');
+  EXPECT_EQ(reasoning_tokens, 0);
 }
 
 }  // namespace
