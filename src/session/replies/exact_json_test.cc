@@ -57,7 +57,7 @@ TEST(ExactJson, WhatIsWrittenAgainIsTheSameNumber) {
 TEST(ExactJson, EverythingElseIsAsTheLibraryReadsIt) {
   for (const std::string_view text :
        {R"({"a":[1,-2,18446744073709551615,1.5,true,false,null],"b":{"c":"x\"\u00e9\n","":{}}})",
-        "[]", " { } ", R"([[[["a"]]],"b",[{}]])", "1e400", "-1e-400", "123456789012345678901234"}) {
+        "[]", " { } ", R"([[[["a"]]],"b",[{}]])", "1e400", "-1e-400"}) {
     const auto parsed = parse_exact_json(text);
     ASSERT_TRUE(std::holds_alternative<json::value>(parsed)) << text;
     EXPECT_EQ(std::get<json::value>(parsed), json::parse(text)) << text;
