@@ -39,6 +39,8 @@ struct TokenRows {
 
 enum class RowKind : uint8_t { kRoutedExperts, kIndexerTopk };
 inline constexpr size_t kRowKinds = 2;
+inline constexpr RowKind kEveryRowKind[kRowKinds] = {RowKind::kRoutedExperts,
+                                                     RowKind::kIndexerTopk};
 
 // The member that has them in replies of servers: "routed_experts", "indexer_topk".
 std::string_view to_string(RowKind kind);

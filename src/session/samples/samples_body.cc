@@ -37,8 +37,6 @@ std::string_view rows_name(RowKind kind) {
   return kind == RowKind::kRoutedExperts ? "rollout_routed_experts" : "rollout_indexer_topk";
 }
 
-constexpr RowKind kKinds[kRowKinds] = {RowKind::kRoutedExperts, RowKind::kIndexerTopk};
-
 struct Tensor {
   Content content = Content::kMeta;
   RowKind kind = RowKind::kRoutedExperts;  // kRows
@@ -71,7 +69,7 @@ void add_tensors(const Sample& sample, size_t index, const RowShape (&shapes)[kR
   add(Content::kTokens, "tokens", {sample.tokens}, sizeof(int64_t));
   add(Content::kLogprobs, "rollout_log_probs", {sample.response_length()}, sizeof(double));
   add(Content::kMask, "loss_mask", {sample.response_length()}, 1);
-  for (const RowKind kind : kKinds) {
+  for (const RowKind kind : kEveryRowKind) {
     const auto of_kind = static_cast<size_t>(kind);
     if (!sample.has_rows[of_kind]) continue;
     add(Content::kRows, rows_name(kind), rows_shape(sample, kind, shapes[of_kind].layers),
@@ -98,7 +96,7 @@ void append_meta(const Sample& sample, bool with_reward, std::string& text) {
     append_compact_json(reward != nullptr ? *reward : boost::json::value(), text);
   }
   std::vector<std::string_view> nulls;
-  for (const RowKind kind : kKinds)
+  for (const RowKind kind : kEveryRowKind)
     if (!sample.has_rows[static_cast<size_t>(kind)]) nulls.push_back(rows_name(kind));
   text += R"(,"nulls":)";
   append_json_array(text, nulls, [&](std::string_view name) { append_json(name, text); });
