@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
@@ -55,9 +56,13 @@ class RawClient {
       while (came_.size() < end && more()) {
       }
     } else if (came_.find("chunked") < head) {
-      while (came_.find("0\r\n\r\n", head) == std::string::npos && more()) {
+      constexpr std::string_view kEnd = "0\r\n\r\n";
+      size_t searched = head;
+      while ((end = came_.find(kEnd, searched)) == std::string::npos) {
+        searched = std::max(head, came_.size() - std::min(came_.size(), kEnd.size() - 1));
+        if (!more()) break;
       }
-      end = came_.find("0\r\n\r\n", head) + 5;
+      end = end == std::string::npos ? came_.size() : end + kEnd.size();
     }
     std::string reply = came_.substr(0, end);
     came_.erase(0, end);
