@@ -1,6 +1,7 @@
 #include "sim_upstream/answer_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -146,11 +147,23 @@ int64_t draw_answer_tokens(const SimOptions& options, std::string_view prompt, i
 std::string answer_text(const SimOptions& options, const ModelCall& call, size_t prompt,
                         int32_t choice, int64_t tokens) {
   const std::string& text = call.prompts.at(prompt).text;
-  if (options.answer == AnswerKind::kEcho)
-    return last_line(call.endpoint == Endpoint::kChat ? call.question : text);
+  if (options.answer == AnswerKind::kEcho) {
+    const std::vector<int32_t>& ids = call.prompts.at(prompt).ids;
+    if (call.endpoint == Endpoint::kChat) return last_line(call.question);
+    return ids.empty() ? last_line(text) : last_ids(ids);
+  }
   const Random random = dice_of(options, text, choice);
   if (options.answer == AnswerKind::kJson || call.wants_json) return object_text(call, random);
   return words(random, tokens);
+}
+
+std::string_view answer_word(uint64_t number) {
+  return kWords.at(number % kWords.size());
+}
+
+std::string last_ids(std::span<const int32_t> ids) {
+  constexpr size_t kIdsMax = 32;
+  return fmt::format("{}", fmt::join(ids.last(std::min(ids.size(), kIdsMax)), " "));
 }
 
 std::string in_another_shape(const std::string& json) {

@@ -4,6 +4,7 @@
 
 #include <boost/json/value.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,12 @@ int64_t draw_answer_tokens(const SimOptions& options, std::string_view prompt, i
 // whatever number of tokens is counted and waited for.
 std::string answer_text(const SimOptions& options, const ModelCall& call, size_t prompt,
                         int32_t choice, int64_t tokens);
+
+// One of the words of answers, determined by `number`.
+std::string_view answer_word(uint64_t number);
+
+// The last ids of a prompt, for an echo.
+std::string last_ids(std::span<const int32_t> ids);
 
 // JSON that violates most schemas that `json` fits: a list instead of an object, otherwise an
 // object.

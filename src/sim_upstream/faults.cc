@@ -9,18 +9,36 @@
 namespace windrow::sim_upstream {
 namespace {
 
-constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "429",       "5xx",       "500",          "502",     "503",    "stall",        "reset",
-    "slow-body", "truncated", "content-type", "swapped", "schema", "stream-error", "stream-garbage",
-    "no-done"};
-
-bool is_server_error(FaultKind kind) {
-  return kind == FaultKind::kServerError || kind == FaultKind::kStatus500 ||
-         kind == FaultKind::kStatus502 || kind == FaultKind::kStatus503;
-}
+constexpr std::array<std::string_view, kFaultKinds> kNames = {"429",           "5xx",
+                                                              "500",           "502",
+                                                              "503",           "stall",
+                                                              "reset",         "slow-body",
+                                                              "truncated",     "content-type",
+                                                              "swapped",       "schema",
+                                                              "stream-error",  "stream-garbage",
+                                                              "no-done",       "no-end",
+                                                              "400",           "400-text",
+                                                              "429-text",      "500-text",
+                                                              "not-json",      "error-200",
+                                                              "null-content",  "no-tokens",
+                                                              "logprob-count", "few-rows",
+                                                              "bad-base64"};
 
 bool comes_in_storms(FaultKind kind) {
-  return kind == FaultKind::kRateLimit || is_server_error(kind);
+  switch (kind) {
+    case FaultKind::kRateLimit:
+    case FaultKind::kServerError:
+    case FaultKind::kStatus500:
+    case FaultKind::kStatus502:
+    case FaultKind::kStatus503:
+    case FaultKind::kStatus400:
+    case FaultKind::kText400:
+    case FaultKind::kText429:
+    case FaultKind::kText500:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool takes_duration(FaultKind kind) {

@@ -33,11 +33,29 @@ enum class FaultKind : uint8_t {
   kStreamError,    // an error event in the middle, and nothing after it
   kStreamGarbage,  // an event in the middle that is no JSON
   kNoDone,         // everything but the final [DONE]
+  kNoEnd,          // whole events up to the middle, as if it ended there
+
+  // Refusals, in storms as well.
+  kStatus400,
+  kText400,  // plain text, no JSON
+  kText429,
+  kText500,
+
+  // Replies with status 200 that are of no use.
+  kNotJson,
+  kErrorObject,   // an error instead of an answer
+  kNullContent,   // a chat's message has no content
+  kNoTokens,      // without what tells the tokens: meta_info, token_ids
+  kLogprobCount,  // one log-probability too few
+  kFewRows,       // one row of experts too few
+  kBadBase64,     // rows of experts that are no base64
 };
-constexpr size_t kFaultKinds = 15;
+constexpr size_t kFaultKinds = 27;
 
 // "429", "5xx", "500", "502", "503", "stall", "reset", "slow-body", "truncated", "content-type",
-// "swapped", "schema", "stream-error", "stream-garbage", "no-done".
+// "swapped", "schema", "stream-error", "stream-garbage", "no-done", "no-end", "400", "400-text",
+// "429-text", "500-text", "not-json", "error-200", "null-content", "no-tokens", "logprob-count",
+// "few-rows", "bad-base64".
 std::string_view to_string(FaultKind kind);
 
 // How a 429 says when to retry.
@@ -51,7 +69,7 @@ struct FaultRule {
   FaultKind kind = FaultKind::kRateLimit;
   double probability = 0;  // that a request is struck, or begins a storm
 
-  // 429, 5xx and single statuses: how long a storm strikes every request; absent: only one request.
+  // Statuses: how long a storm strikes every request; absent: only one request.
   // kStall: how much later the answer comes; absent: never. kSlowBody: how long the body takes;
   // absent: one second.
   std::optional<Duration> duration;

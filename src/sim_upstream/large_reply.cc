@@ -25,28 +25,39 @@ std::string alphabets() {
 LargeReplies::LargeReplies() : piece_(alphabets()) {}
 
 void LargeReplies::send(http::Exchange exchange, uint64_t bytes) {
-  replies_.emplace_front(std::move(exchange), bytes);
+  exchange.start(200, {{"Content-Type", "application/octet-stream"}}, bytes);
+  send_rest(
+      std::move(exchange),
+      [this, left = bytes](size_t) mutable {
+        const auto size = static_cast<size_t>(std::min<uint64_t>(left, piece_.size()));
+        left -= size;
+        return piece_.substr(0, size);
+      },
+      Then::kFinish);
+}
+
+void LargeReplies::send_rest(http::Exchange exchange, NextPiece next, Then then) {
+  replies_.push_front({std::move(exchange), std::move(next), then});
   const auto reply = replies_.begin();
-  reply->exchange.start(200, {{"Content-Type", "application/octet-stream"}}, bytes);
-  if (bytes == 0) {
-    reply->exchange.finish();
-    replies_.erase(reply);
-    return;
-  }
   go_on(reply);
   // Comes before the last byte was sent, or not at all.
   reply->exchange.on_disconnect([this, reply] { replies_.erase(reply); });
 }
 
 void LargeReplies::go_on(std::list<Reply>::iterator reply) {
-  for (int i = 0; i < kPiecesAtOnce && reply->left > 0; ++i) {
-    const auto size = static_cast<size_t>(std::min<uint64_t>(reply->left, piece_.size()));
-    reply->left -= size;
-    reply->exchange.write(piece_.substr(0, size));
+  bool ended = false;
+  for (int i = 0; i < kPiecesAtOnce && !ended; ++i) {
+    std::string piece = reply->next(kLargePieceBytes);
+    ended = piece.empty();
+    if (!ended) reply->exchange.write(std::move(piece));
   }
-  reply->exchange.on_drained(kUnsentMin, [this, reply] {
-    if (reply->left > 0) return go_on(reply);
-    reply->exchange.finish();
+  reply->exchange.on_drained(kUnsentMin, [this, reply, ended] {
+    if (!ended) return go_on(reply);
+    if (reply->then == Then::kReset) {
+      reply->exchange.reset();
+    } else {
+      reply->exchange.finish();
+    }
     replies_.erase(reply);
   });
 }

@@ -1,8 +1,11 @@
 // LargeReplies: replies of any number of bytes, made while they are sent, so that their length
-// costs no memory: for measuring what a client holds of one. On the loop's thread.
+// costs no memory: for measuring what a client holds of one, and for rows of experts. On the loop's
+// thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <string>
 #include <utility>
@@ -11,7 +14,8 @@
 
 namespace windrow::sim_upstream {
 
-// The byte at a place of every such reply: the letters from a to z, over and over.
+// The byte at a place of every reply of LargeReplies::send(): the letters from a to z, over and
+// over.
 constexpr char large_reply_byte(uint64_t at) {
   return static_cast<char>('a' + at % 26);
 }
@@ -23,12 +27,19 @@ class LargeReplies {
   // Sends a reply of so many bytes, no faster than its client reads.
   void send(http::Exchange exchange, uint64_t bytes);
 
+  // Gives the next piece of a body, about so many bytes; empty: the end.
+  using NextPiece = std::function<std::string(size_t bytes)>;
+  enum class Then : uint8_t { kFinish, kReset };
+
+  // Sends the rest of a reply that has been started, no faster than its client reads. `exchange`
+  // then has no other on_disconnect().
+  void send_rest(http::Exchange exchange, NextPiece next, Then then);
+
  private:
   struct Reply {
-    explicit Reply(http::Exchange to, uint64_t bytes) : exchange(std::move(to)), left(bytes) {}
-
     http::Exchange exchange;
-    uint64_t left = 0;
+    NextPiece next;
+    Then then = Then::kFinish;
   };
 
   void go_on(std::list<Reply>::iterator reply);

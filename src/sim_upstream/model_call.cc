@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "json/limits.h"
 #include "sim_upstream/answer_text.h"
 #include "sim_upstream/prefix_cache.h"
+#include "sim_upstream/request_members.h"
 
 namespace windrow::sim_upstream {
 
@@ -21,36 +23,8 @@ namespace {
 constexpr int64_t kChoicesMax = 128;
 constexpr size_t kInputsMax = 4096;
 
-Error refusal(std::string message) {
-  return {ErrorKind::kInvalid, std::move(message)};
-}
-
 std::string_view view(const json::string& text) {
   return {text.data(), text.size()};
-}
-
-Prompt text_prompt(std::string text) {
-  const auto tokens = (static_cast<int64_t>(text.size()) + kTokenBytes - 1) / kTokenBytes;
-  return {std::move(text), tokens};
-}
-
-// nullptr where the member is absent or null.
-const json::value* member(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-Result<std::optional<int64_t>> whole_number(const json::object& body, std::string_view name,
-                                            int64_t value_min, int64_t value_max) {
-  const json::value* value = member(body, name);
-  if (value == nullptr) return std::optional<int64_t>();
-  json::error_code error;
-  const auto number = value->to_number<int64_t>(error);
-  if (error || number < value_min || number > value_max) {
-    return refusal(fmt::format("{} is {}; it must be a whole number from {} to {}", name,
-                               json::serialize(*value), value_min, value_max));
-  }
-  return std::optional(number);
 }
 
 // A message's content: a text, or parts, of which some are texts.
@@ -69,6 +43,11 @@ std::string content_text(const json::value& content) {
 }
 
 Result<void> read_messages(const json::object& body, ModelCall& call) {
+  if (const json::value* ids = member(body, "input_ids")) {
+    Result<std::vector<int32_t>> read = token_ids(*ids, "input_ids");
+    if (!read) return read.error();
+    call.prompts.push_back(id_prompt(*std::move(read)));
+  }
   const json::value* messages = member(body, "messages");
   if (messages == nullptr || !messages->is_array() || messages->get_array().empty())
     return refusal("messages must be a list of at least one message");
@@ -82,8 +61,14 @@ Result<void> read_messages(const json::object& body, ModelCall& call) {
     call.question = content == nullptr ? "" : content_text(*content);
     text += fmt::format("{}\n{}\n", view(role->get_string()), call.question);
   }
-  call.prompts.push_back(text_prompt(std::move(text)));
+  // SGLang's: ids stand for what the template would make of the messages.
+  if (call.prompts.empty()) call.prompts.push_back(text_prompt(std::move(text)));
   return {};
+}
+
+// What an echo says of it.
+std::string question_of(const Prompt& prompt) {
+  return prompt.ids.empty() ? prompt.text : last_ids(prompt.ids);
 }
 
 bool is_numbers(const json::value& value) {
@@ -93,7 +78,9 @@ bool is_numbers(const json::value& value) {
 Result<Prompt> one_input(const json::value& value, std::string_view name) {
   if (const json::string* text = value.if_string()) return text_prompt(std::string(view(*text)));
   if (is_numbers(value)) {
-    return Prompt{json::serialize(value), static_cast<int64_t>(value.get_array().size())};
+    Result<std::vector<int32_t>> ids = token_ids(value, name);
+    if (!ids) return ids.error();
+    return id_prompt(*std::move(ids));
   }
   return refusal(fmt::format("{} must be a text, token ids, or a list of either", name));
 }
@@ -111,7 +98,7 @@ Result<void> read_inputs(const json::object& body, std::string_view name, ModelC
     if (!prompt) return prompt.error();
     call.prompts.push_back(*std::move(prompt));
   }
-  call.question = call.prompts.back().text;
+  call.question = question_of(call.prompts.back());
   return {};
 }
 
@@ -165,7 +152,8 @@ Result<void> read_generation(const json::object& body, ModelCall& call) {
   if (!choices) return choices.error();
   call.choices = static_cast<int32_t>(choices->value_or(1));
   read_format(body, call);
-  return read_stream(body, call);
+  if (const Result<void> stream = read_stream(body, call); !stream) return stream.error();
+  return read_token_wishes(body, call);
 }
 
 Result<void> read_embedding(const json::object& body, ModelCall& call) {
@@ -206,6 +194,21 @@ std::vector<Choice> choices_of(const SimOptions& options, const ActiveCall& call
   return choices;
 }
 
+}  // namespace
+
+Prompt text_prompt(std::string text) {
+  const auto tokens = (static_cast<int64_t>(text.size()) + kTokenBytes - 1) / kTokenBytes;
+  return {std::move(text), tokens, {}};
+}
+
+Prompt id_prompt(std::vector<int32_t> ids) {
+  static_assert(kTokenBytes == sizeof(int32_t));
+  std::string bytes(ids.size() * sizeof(int32_t), '\0');
+  std::memcpy(bytes.data(), ids.data(), bytes.size());
+  const auto tokens = static_cast<int64_t>(ids.size());
+  return {std::move(bytes), tokens, std::move(ids)};
+}
+
 ReplyFacts with_usage(ReplyFacts facts, const ActiveCall& call) {
   facts.model = call.request.model;
   facts.usage = {.prompt_tokens = call.prompt_tokens,
@@ -214,8 +217,6 @@ ReplyFacts with_usage(ReplyFacts facts, const ActiveCall& call) {
                                                   call.answer_tokens.end(), int64_t{0})};
   return facts;
 }
-
-}  // namespace
 
 int64_t ModelCall::prompt_tokens() const {
   int64_t tokens = 0;
@@ -233,8 +234,13 @@ Result<ModelCall> read_call(Endpoint endpoint, std::string_view body) {
   ModelCall call;
   call.endpoint = endpoint;
   const json::value* model = member(*object, "model");
+  if (model != nullptr && model->is_string()) call.model = view(model->get_string());
+  if (endpoint == Endpoint::kGenerate) {
+    if (const Result<void> read = read_generate(*object, call); !read) return read.error();
+    call.question = question_of(call.prompts.back());
+    return call;
+  }
   if (model == nullptr || !model->is_string()) return refusal("model must be a text");
-  call.model = view(model->get_string());
   const Result<void> prompts = endpoint == Endpoint::kChat ? read_messages(*object, call)
                                : endpoint == Endpoint::kCompletions
                                    ? read_inputs(*object, "prompt", call)
@@ -311,9 +317,11 @@ std::string reply_body(const SimOptions& options, const ActiveCall& call, ReplyF
                                                   : completion_body(facts, choices);
 }
 
-StreamBody stream_body(const SimOptions& options, const ActiveCall& call, ReplyFacts facts) {
-  return {call.request.endpoint, with_usage(facts, call), choices_of(options, call),
-          call.answer_tokens, call.request.stream_usage};
+std::unique_ptr<EventSource> stream_body(const SimOptions& options, const ActiveCall& call,
+                                         ReplyFacts facts) {
+  return std::make_unique<StreamBody>(call.request.endpoint, with_usage(facts, call),
+                                      choices_of(options, call), call.answer_tokens,
+                                      call.request.stream_usage);
 }
 
 }  // namespace windrow::sim_upstream

@@ -5,6 +5,7 @@
 
 #include <boost/json/value.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,19 +17,24 @@
 #include "sim_upstream/options.h"
 #include "sim_upstream/reply.h"
 #include "sim_upstream/stream_body.h"
+#include "sim_upstream/token_request.h"
 
 namespace windrow::sim_upstream {
 
 struct Prompt {
-  std::string text;
+  std::string text;  // of token ids: their bytes, kTokenBytes each, which the prefix cache counts
   int64_t tokens = 0;
+  std::vector<int32_t> ids;  // empty: it was given as text
 };
+
+Prompt text_prompt(std::string text);
+Prompt id_prompt(std::vector<int32_t> ids);
 
 struct ModelCall {
   Endpoint endpoint = Endpoint::kChat;
   std::string model;
   std::vector<Prompt> prompts;  // one of a chat, otherwise one for each input
-  std::string question;         // a chat's last message, or the last prompt
+  std::string question;  // a chat's last message, or the last prompt; of token ids, the last ones
   std::optional<int64_t> answer_tokens_max;
   int32_t choices = 1;  // of each prompt
 
@@ -40,6 +46,8 @@ struct ModelCall {
 
   bool base64 = false;  // the format of embeddings
   std::optional<int64_t> dimensions;
+
+  TokenWishes wishes;
 
   int64_t prompt_tokens() const;
 };
@@ -81,8 +89,12 @@ struct ActiveCall {
 // kInvalid: the context is too short, and the server does not simply cut the prompt.
 Result<ActiveCall> begin_call(const SimOptions& options, ModelCall request);
 
-// Its answer. `facts` without the model and the usage, which are the call's.
+// `facts` with the model and the usage of the call.
+ReplyFacts with_usage(ReplyFacts facts, const ActiveCall& call);
+
+// Its answer where it wants text alone. `facts` without the model and the usage.
 std::string reply_body(const SimOptions& options, const ActiveCall& call, ReplyFacts facts);
-StreamBody stream_body(const SimOptions& options, const ActiveCall& call, ReplyFacts facts);
+std::unique_ptr<EventSource> stream_body(const SimOptions& options, const ActiveCall& call,
+                                         ReplyFacts facts);
 
 }  // namespace windrow::sim_upstream

@@ -10,12 +10,32 @@
 
 namespace windrow::sim_upstream {
 
-enum class Endpoint : uint8_t { kChat, kCompletions, kEmbeddings };
+enum class Endpoint : uint8_t { kChat, kCompletions, kEmbeddings, kGenerate };
 
 enum class AnswerKind : uint8_t {
   kText,  // words, as many as tokens
   kEcho,  // the last line of the prompt, so that an answer shows its request
   kJson,  // one object, by the request's schema where it has one
+};
+
+// The tokens of answers, for requests that want their ids, and what is told of them.
+struct TokenOptions {
+  int32_t first_id = 1000;  // ids of answers are from first_id to last_id
+  int32_t last_id = 29999;
+  int32_t end_id = 2;  // the last token of an answer that is not cut
+  std::string weight_version = "default";
+  bool incremental = false;  // an event of a stream of /generate has what is new, not everything
+
+  // Rows of experts, one for each token but the last; 0 layers: none.
+  int64_t routing_layers = 0;
+  int64_t routing_topk = 8;
+  int64_t routing_experts = 256;
+  bool routing_drift = false;  // each computation of a prefix gives other rows
+  bool routing_twice = false;  // SGLang's chats have them in sglext as well
+
+  // Rows of the positions that an indexer chose; 0 layers: none.
+  int64_t indexer_layers = 0;
+  int64_t indexer_topk = 16;
 };
 
 struct SimOptions {
@@ -41,6 +61,7 @@ struct SimOptions {
   int64_t event_tokens = 1;  // of each choice in one step of a stream
   AnswerKind answer = AnswerKind::kText;
   int64_t embedding_size = 16;
+  TokenOptions tokens;
 
   // Blocks of kBlockTokens tokens in the prefix cache; 0: none.
   int64_t prefix_blocks = 4096;

@@ -43,6 +43,10 @@ std::string bytes_of(const std::vector<float>& vector) {
 
 }  // namespace
 
+std::string in_quotes(std::string_view text) {
+  return json::serialize(json::string(text));
+}
+
 json::object usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.answer_tokens},
@@ -53,9 +57,11 @@ json::object usage_json(const Usage& usage) {
 std::string chat_body(const ReplyFacts& facts, std::span<const Choice> choices) {
   json::array list;
   for (const Choice& choice : choices) {
+    json::value content;
+    if (!facts.null_content) content = choice.text;
     list.push_back(
         json::object{{"index", list.size()},
-                     {"message", json::object{{"role", "assistant"}, {"content", choice.text}}},
+                     {"message", json::object{{"role", "assistant"}, {"content", content}}},
                      {"logprobs", nullptr},
                      {"finish_reason", finish_reason(choice)}});
   }
@@ -103,6 +109,14 @@ std::string error_body(std::string_view message, std::string_view type, std::str
                                                              {"type", type},
                                                              {"param", nullptr},
                                                              {"code", std::move(code_value)}}}});
+}
+
+void set_body(LongBody body, SimReply& reply) {
+  if (body.has_rows()) {
+    reply.more = std::make_shared<LongBody>(std::move(body));
+  } else {
+    reply.body = body.take_all();
+  }
 }
 
 SimReply error_reply(int status, std::string_view message, std::string_view type,

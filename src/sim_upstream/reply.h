@@ -3,6 +3,7 @@
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "http/headers.h"
+#include "sim_upstream/long_body.h"
 
 namespace windrow::sim_upstream {
 
@@ -34,9 +36,13 @@ struct SimReply {
   std::string content_type = "application/json";
   http::Headers headers;  // besides Content-Type
   std::string body;
+  std::shared_ptr<LongBody> more;  // what follows the body; null: nothing
   Delivery delivery = Delivery::kWhole;
   Duration body_time{};
 };
+
+// Makes `body` the reply's: whole, unless it has rows, which follow.
+void set_body(LongBody body, SimReply& reply);
 
 // A reply with error_body().
 SimReply error_reply(int status, std::string_view message, std::string_view type,
@@ -53,11 +59,15 @@ struct Choice {
   bool cut = false;  // ended by the limit of tokens
 };
 
+// A text as a JSON string.
+std::string in_quotes(std::string_view text);
+
 struct ReplyFacts {
   uint64_t number = 0;  // part of the id
   int64_t created_s = 0;
   std::string_view model;
   Usage usage;
+  bool null_content = false;  // a chat's message has none
 };
 
 // The value of the member "usage".

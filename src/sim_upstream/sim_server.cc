@@ -79,6 +79,7 @@ class SimServer::Core {
   void take(const http::ServerRequest& request, http::Exchange exchange);
   void pump();
   void deliver(SimReply reply);
+  void send_more(http::Exchange exchange, SimReply reply);
   void deliver_part(std::map<SimRequestId, Waiting>::iterator waiting, SimReply reply);
   void send_slowly(std::list<Slow>::iterator slow, Duration step);
 
@@ -206,6 +207,7 @@ void SimServer::Core::deliver(SimReply reply) {
   if (is_of_stream(reply.delivery)) return deliver_part(found, std::move(reply));
   http::Exchange exchange = std::move(found->second.exchange);
   exchanges_.erase(found);
+  if (reply.more) return send_more(std::move(exchange), std::move(reply));
   if (reply.delivery == Delivery::kWhole) {
     exchange.send({.status = reply.status,
                    .content_type = reply.content_type,
@@ -224,6 +226,18 @@ void SimServer::Core::deliver(SimReply reply) {
   send_slowly(slow_.begin(), reply.body_time / kSlowPieces);
 }
 
+// A whole reply with rows, or one that breaks off in the middle of them.
+void SimServer::Core::send_more(http::Exchange exchange, SimReply reply) {
+  reply.headers.add("Content-Type", reply.content_type);
+  const bool breaks = reply.delivery == Delivery::kReset;
+  exchange.start(reply.status, std::move(reply.headers), reply.body.size() + reply.more->bytes());
+  if (breaks) reply.more->cut(reply.more->bytes() / 2);
+  if (!reply.body.empty()) exchange.write(std::move(reply.body));
+  large_.send_rest(
+      std::move(exchange), [more = reply.more](size_t bytes) { return more->take(bytes); },
+      breaks ? LargeReplies::Then::kReset : LargeReplies::Then::kFinish);
+}
+
 void SimServer::Core::deliver_part(std::map<SimRequestId, Waiting>::iterator waiting,
                                    SimReply reply) {
   if (!waiting->second.head_sent) {
@@ -238,7 +252,11 @@ void SimServer::Core::deliver_part(std::map<SimRequestId, Waiting>::iterator wai
   http::Exchange exchange = std::move(waiting->second.exchange);
   exchanges_.erase(waiting);
   if (!reply.body.empty()) exchange.write(std::move(reply.body));
-  if (reply.delivery == Delivery::kBroken) {
+  if (reply.more) {
+    large_.send_rest(
+        std::move(exchange), [more = reply.more](size_t bytes) { return more->take(bytes); },
+        LargeReplies::Then::kFinish);
+  } else if (reply.delivery == Delivery::kBroken) {
     exchange.reset();
   } else {
     exchange.finish();

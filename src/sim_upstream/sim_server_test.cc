@@ -164,6 +164,66 @@ TEST_F(SimServerTest, AClientThatLeavesInAStreamFreesItsSlot) {
   EXPECT_EQ(server_->stats().answered.size(), 0U);
 }
 
+// A real-sized conversation: 20,000 rows of 58 layers with 8 experts make 49 MB.
+std::string ask_for_rows(std::string_view more) {
+  std::string ids = "1";
+  for (int i = 2; i <= 20'000; ++i)
+    ids += fmt::format(",{}", i);
+  const std::string body = fmt::format(
+      R"({{"input_ids":[{}],"sampling_params":{{"max_new_tokens":8}},"return_logprob":true,)"
+      R"("return_routed_experts":true{}}})",
+      ids, more);
+  return fmt::format("POST /generate HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+                     body.size(), body);
+}
+
+SimOptions with_rows() {
+  SimOptions sim{.context_tokens = 30'000, .prompt_token_time = {}, .answer_spread = 0};
+  sim.tokens.routing_layers = 58;
+  return sim;
+}
+
+TEST_F(SimServerTest, RowsOfALongConversationAreMadeWhileTheyAreSent) {
+  open(with_rows());
+  RawClient client(server_->port());
+  constexpr size_t kRowsText = (size_t{20'007} * 58 * 8 * 4 + 2) / 3 * 4;
+  client.send(ask_for_rows(""));
+  const std::string whole = client.read_reply();
+  EXPECT_GT(body_of(whole).size(), kRowsText);
+  const boost::json::value reply = boost::json::parse(body_of(whole));
+  const boost::json::string& rows = reply.at("meta_info").at("routed_experts").as_string();
+  EXPECT_EQ(rows.size(), kRowsText);
+
+  // The same in the last event of a stream, on the same connection.
+  client.send(ask_for_rows(R"(,"stream":true)"));
+  const std::string stream = client.read_reply();
+  EXPECT_NE(stream.find("data: [DONE]\n\n"), std::string::npos);
+  EXPECT_GT(stream.size(), kRowsText);
+  EXPECT_EQ(server_->stats().answered.at(200), 2);
+}
+
+TEST_F(SimServerTest, AReplyWithRowsIsResetInTheMiddle) {
+  SimOptions sim = with_rows();
+  sim.faults = {*parse_fault("reset=1")};
+  open(sim);
+  RawClient client(server_->port());
+  client.send(ask_for_rows(""));
+  EXPECT_GT(client.read_all().size(), size_t{10'000'000});
+  EXPECT_TRUE(client.was_reset());
+}
+
+TEST_F(SimServerTest, AClientMayLeaveAReplyWithRows) {
+  open(with_rows());
+  {
+    RawClient client(server_->port());
+    client.send(ask_for_rows(""));
+    EXPECT_FALSE(client.read_some().empty());
+  }
+  RawClient other(server_->port());
+  other.send(ask("b"));
+  EXPECT_EQ(answer_in(body_of(other.read_reply())), "b");
+}
+
 TEST_F(SimServerTest, InstantRepliesAreAllTheSame) {
   open({}, true);
   RawClient client(server_->port());

@@ -5,6 +5,8 @@
 #include <iterator>
 
 #include "base/ensure.h"
+#include "sim_upstream/fault_replies.h"
+#include "sim_upstream/token_reply.h"
 
 namespace windrow::sim_upstream {
 namespace {
@@ -13,45 +15,14 @@ std::optional<Endpoint> endpoint_of(std::string_view path) {
   if (path == "/v1/chat/completions") return Endpoint::kChat;
   if (path == "/v1/completions") return Endpoint::kCompletions;
   if (path == "/v1/embeddings") return Endpoint::kEmbeddings;
+  if (path == "/generate") return Endpoint::kGenerate;
   return std::nullopt;
-}
-
-// What a fault does to a whole reply. False: nothing; it strikes before there is a reply.
-bool strike_reply(const Strike& strike, SimReply& reply) {
-  switch (strike.kind) {
-    case FaultKind::kReset:
-      reply.delivery = Delivery::kReset;
-      return true;
-    case FaultKind::kSlowBody:
-      reply.delivery = Delivery::kSlow;
-      reply.body_time = strike.duration.value_or(std::chrono::seconds(1));
-      return true;
-    case FaultKind::kTruncated:
-      reply.body.resize(reply.body.size() / 2);
-      return true;
-    case FaultKind::kContentType:
-      reply.content_type = "text/html";
-      reply.body = "<html><body><h1>Welcome</h1><p>Please sign in to go on.</p></body></html>";
-      return true;
-    case FaultKind::kRateLimit:
-    case FaultKind::kServerError:
-    case FaultKind::kStatus500:
-    case FaultKind::kStatus502:
-    case FaultKind::kStatus503:
-    case FaultKind::kStall:
-    case FaultKind::kSwapped:
-    case FaultKind::kSchema:
-    case FaultKind::kStreamError:
-    case FaultKind::kStreamGarbage:
-    case FaultKind::kNoDone:
-      return false;
-  }
-  return false;
 }
 
 // Whether two calls have answers of one form, so that one can get the other's.
 bool may_swap(const ActiveCall& a, const ActiveCall& b) {
-  return !b.swapped && !b.stream && a.request.endpoint == b.request.endpoint &&
+  return a.request.wishes.form == TokenForm::kNone && b.request.wishes.form == TokenForm::kNone &&
+         !b.swapped && !b.stream && a.request.endpoint == b.request.endpoint &&
          a.request.prompts.size() == b.request.prompts.size() &&
          a.request.choices == b.request.choices;
 }
@@ -94,12 +65,14 @@ SimulatedUpstream::SimulatedUpstream(SimOptions options, int64_t start_unix_s)
       prefixes_(options_.prefix_blocks),
       dice_(options_.faults, options_.seed),
       random_(options_.seed + 1),
-      quota_(options_) {}
+      quota_(options_),
+      row_banks_(make_row_banks(options_)) {}
 
 std::vector<std::pair<std::string_view, std::string_view>> SimulatedUpstream::paths() {
   return {{"POST", "/v1/chat/completions"},
           {"POST", "/v1/completions"},
           {"POST", "/v1/embeddings"},
+          {"POST", "/generate"},
           {"GET", "/v1/models"},
           {"GET", "/metrics"},
           {"GET", "/health"},
@@ -208,6 +181,7 @@ void SimulatedUpstream::answer(SimRequestId request, const SimRequest& asked) {
 void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std::string_view body) {
   Result<ModelCall> asked = read_call(endpoint, body);
   if (!asked) return push(request, error_reply(400, asked.error().message, kInvalidRequest));
+  if (asked->model.empty()) asked->model = pages_.model();
   if (std::optional<SimReply> refusal = pages_.refuse_model(asked->model))
     return push(request, *std::move(refusal));
   Result<ActiveCall> call = begin_call(options_, *std::move(asked));
@@ -218,8 +192,7 @@ void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std:
   if (std::optional<SimReply> refusal = quota_.refusal(call->prompt_tokens, now_))
     return push(request, *std::move(refusal));
   call->strike = dice_.roll(now_);
-  // A web page is no stream.
-  if (call->is_struck_by(FaultKind::kContentType)) call->request.stream = false;
+  if (call->strike && is_never_streamed(call->strike->kind)) call->request.stream = false;
   if (call->strike) {
     if (std::optional<SimReply> reply = strike_at_arrival(*call->strike))
       return push(request, *std::move(reply));
@@ -237,29 +210,19 @@ void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std:
 
 // The error that a fault gives instead of an answer; nullopt: it strikes later.
 std::optional<SimReply> SimulatedUpstream::strike_at_arrival(const Strike& strike) {
-  constexpr std::array<int, 3> kServerErrors = {500, 502, 503};
-  int status = 0;
-  switch (strike.kind) {
-    case FaultKind::kRateLimit:
-      count_fault(strike.kind);
-      return quota_.storm_reply(strike.duration.value_or(std::chrono::seconds(1)));
-    case FaultKind::kServerError:
-      status = kServerErrors.at(random_.below(kServerErrors.size()));
-      break;
-    case FaultKind::kStatus500:
-      status = 500;
-      break;
-    case FaultKind::kStatus502:
-      status = 502;
-      break;
-    case FaultKind::kStatus503:
-      status = 503;
-      break;
-    default:
-      return std::nullopt;
+  constexpr std::array<FaultKind, 3> kServerErrors = {FaultKind::kStatus500, FaultKind::kStatus502,
+                                                      FaultKind::kStatus503};
+  std::optional<SimReply> reply;
+  if (strike.kind == FaultKind::kRateLimit || strike.kind == FaultKind::kText429) {
+    reply = quota_.storm_reply(strike.duration.value_or(std::chrono::seconds(1)));
+    if (strike.kind == FaultKind::kText429) make_plain(*reply);
+  } else {
+    reply = refusal_of(strike.kind == FaultKind::kServerError
+                           ? kServerErrors.at(random_.below(kServerErrors.size()))
+                           : strike.kind);
   }
-  count_fault(strike.kind);
-  return error_reply(status, "something went wrong inside", "server_error");
+  if (reply) count_fault(strike.kind);
+  return reply;
 }
 
 void SimulatedUpstream::start_waiting() {
@@ -316,13 +279,18 @@ void SimulatedUpstream::reply_to(SimRequestId request) {
   ActiveCall& call = calls_.at(request);
   SimReply reply;
   if (call.stream) {
-    std::string rest = call.stream->take_rest();
+    LongBody rest = call.stream->take_rest();
     if (!call.is_struck_by(FaultKind::kSlowBody))
       return send_part(request, std::move(rest), Delivery::kLast);
-    reply = {.content_type = "text/event-stream", .body = std::move(rest)};
+    reply = {.content_type = "text/event-stream"};
+    set_body(std::move(rest), reply);
   } else {
     note_shape(request);
-    reply = {.body = reply_body(options_, call, facts_of(request))};
+    if (call.request.wishes.form == TokenForm::kNone) {
+      reply = {.body = reply_body(options_, call, facts_of(request))};
+    } else {
+      set_body(token_body(token_reply(options_, row_banks_, call, facts_of(request))), reply);
+    }
   }
   quota_.add_headers(now_, reply.headers);
   if (call.strike && strike_reply(*call.strike, reply)) count_fault(call.strike->kind);
@@ -335,6 +303,7 @@ void SimulatedUpstream::note_shape(SimRequestId request) {
   if (call.is_struck_by(FaultKind::kSwapped) && !call.swapped) swap_answer(request);
   if (call.swapped) count_fault(FaultKind::kSwapped);
   if (call.breaks_schema()) count_fault(FaultKind::kSchema);
+  if (spoils_answer(row_banks_, call)) count_fault(call.strike->kind);
 }
 
 // Swaps the answers of this call and of another that is not answered yet. Without one nothing
@@ -353,7 +322,11 @@ void SimulatedUpstream::swap_answer(SimRequestId request) {
 
 ReplyFacts SimulatedUpstream::facts_of(SimRequestId request) const {
   const int64_t created_s = start_unix_s_ + now_.time_since_epoch() / std::chrono::seconds(1);
-  return {.number = request.value(), .created_s = created_s, .model = {}, .usage = {}};
+  return {.number = request.value(),
+          .created_s = created_s,
+          .model = {},
+          .usage = {},
+          .null_content = calls_.at(request).is_struck_by(FaultKind::kNullContent)};
 }
 
 // --- streams ------------------------------------------------------------------------------------
@@ -364,20 +337,24 @@ bool SimulatedUpstream::advance_stream(SimRequestId request) {
   ActiveCall& call = calls_.at(request);
   if (!call.stream) {
     note_shape(request);
-    call.stream.emplace(stream_body(options_, call, facts_of(request)), call.longest_answer(),
+    const ReplyFacts facts = facts_of(request);
+    call.stream.emplace(call.request.wishes.form == TokenForm::kNone
+                            ? stream_body(options_, call, facts)
+                            : token_stream(token_reply(options_, row_banks_, call, facts)),
+                        call.longest_answer(),
                         call.strike ? std::optional(call.strike->kind) : std::nullopt);
   }
   StreamRun::Step step = call.stream->step(options_.event_tokens);
   if (step.struck) count_fault(*step.struck);
-  if (!step.held_back) send_part(request, std::move(step.events), step.delivery);
+  if (!step.held_back) send_part(request, LongBody(std::move(step.events)), step.delivery);
   if (step.then == StreamRun::Step::Then::kMade) finish(request);
   return step.then == StreamRun::Step::Then::kGoesOn;
 }
 
-void SimulatedUpstream::send_part(SimRequestId request, std::string events, Delivery delivery) {
+void SimulatedUpstream::send_part(SimRequestId request, LongBody events, Delivery delivery) {
   ActiveCall& call = calls_.at(request);
-  SimReply reply{
-      .content_type = "text/event-stream", .body = std::move(events), .delivery = delivery};
+  SimReply reply{.content_type = "text/event-stream", .delivery = delivery};
+  set_body(std::move(events), reply);
   if (!call.head_sent) quota_.add_headers(now_, reply.headers);
   call.head_sent = true;
   if (delivery != Delivery::kPart) return end_call(request, std::move(reply));

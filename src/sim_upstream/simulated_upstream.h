@@ -31,6 +31,7 @@
 #include "sim_upstream/reply.h"
 #include "sim_upstream/sim_stats.h"
 #include "sim_upstream/slots.h"
+#include "sim_upstream/token_answer.h"
 
 namespace windrow::sim_upstream {
 
@@ -100,7 +101,7 @@ class SimulatedUpstream {
   void note_shape(SimRequestId request);
   void swap_answer(SimRequestId request);
   bool advance_stream(SimRequestId request);
-  void send_part(SimRequestId request, std::string events, Delivery delivery);
+  void send_part(SimRequestId request, LongBody events, Delivery delivery);
   void end_call(SimRequestId request, SimReply reply);
   void push(SimRequestId request, SimReply reply);
   ReplyFacts facts_of(SimRequestId request) const;
@@ -124,6 +125,7 @@ class SimulatedUpstream {
   FaultDice dice_;
   Random random_;
   SimQuota quota_;
+  const RowBanks row_banks_;
   SimStats stats_;
 };
 

@@ -12,26 +12,17 @@ namespace windrow::sim_upstream {
 
 namespace json = boost::json;
 
-namespace {
-
-std::string in_quotes(std::string_view text) {
-  return json::serialize(json::string(text));
-}
-
 std::string sse(std::string_view data) {
   return fmt::format("data: {}\n\n", data);
 }
 
-// Where the first `tokens` of `all` end in `text`.
-size_t end_of(std::string_view text, int64_t tokens, int64_t all) {
+size_t text_end(std::string_view text, int64_t tokens, int64_t all) {
   if (tokens >= all) return text.size();
   size_t end = text.size() * static_cast<size_t>(tokens) / static_cast<size_t>(all);
   while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
     ++end;
   return end;
 }
-
-}  // namespace
 
 StreamBody::StreamBody(Endpoint endpoint, const ReplyFacts& facts, std::vector<Choice> choices,
                        std::vector<int64_t> tokens, bool with_usage)
@@ -71,8 +62,8 @@ std::string StreamBody::next(int64_t count) {
     const int64_t all = tokens_[i];
     if (made_ >= all && !first) continue;  // it has ended
     const std::string_view text = choices_[i].text;
-    const size_t begin = made_ == 0 ? 0 : end_of(text, made_, all);
-    const size_t end = end_of(text, made, all);
+    const size_t begin = made_ == 0 ? 0 : text_end(text, made_, all);
+    const size_t end = text_end(text, made, all);
     if (end > begin) events += event_of(i, text_delta(text.substr(begin, end - begin)), "");
     if (made >= all) {
       events +=
@@ -83,11 +74,11 @@ std::string StreamBody::next(int64_t count) {
   return events;
 }
 
-std::string StreamBody::end(bool mark) const {
+LongBody StreamBody::end(bool mark) {
   std::string events;
   if (!usage_.empty()) events += sse(fmt::format(R"({},"choices":[],"usage":{}}})", head_, usage_));
   if (mark) events += sse("[DONE]");
-  return events;
+  return LongBody(std::move(events));
 }
 
 // An event that says what went wrong, and one that is no JSON, stand in the middle of the stream.
@@ -105,6 +96,9 @@ void StreamRun::strike(Step& step) {
       step.events += sse(error_body("something went wrong inside", "server_error", ""));
       step.delivery = Delivery::kLast;
       break;
+    case FaultKind::kNoEnd:
+      step.delivery = Delivery::kLast;
+      break;
     case FaultKind::kStreamGarbage:
       step.events += sse(R"({"choices":[{"index":0,"del)");
       step.struck = fault_;
@@ -119,17 +113,17 @@ void StreamRun::strike(Step& step) {
 StreamRun::Step StreamRun::step(int64_t tokens) {
   const int64_t before = made_;
   made_ = std::min(tokens_, before + tokens);
-  Step step{.events = body_.next(made_ - before)};
+  Step step{.events = body_->next(made_ - before)};
   const int64_t middle = (tokens_ + 1) / 2;
   if (fault_ && before < std::max<int64_t>(middle, 1) && made_ >= middle) strike(step);
   if (step.then == Step::Then::kBroken) return step;
   step.held_back = has(FaultKind::kSlowBody) || (has(FaultKind::kStall) && made_ >= middle);
-  if (step.held_back) rest_ += std::exchange(step.events, {});
+  if (step.held_back) rest_.add(std::exchange(step.events, {}));
   if (made_ < tokens_) return step;
   step.then = Step::Then::kMade;
   const bool marks_end = !has(FaultKind::kNoDone);
   if (!marks_end) step.struck = fault_;
-  rest_ += body_.end(marks_end);
+  rest_.add(body_->end(marks_end));
   return step;
 }
 

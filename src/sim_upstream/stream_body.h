@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,12 +11,31 @@
 #include <vector>
 
 #include "sim_upstream/faults.h"
+#include "sim_upstream/long_body.h"
 #include "sim_upstream/options.h"
 #include "sim_upstream/reply.h"
 
 namespace windrow::sim_upstream {
 
-class StreamBody {
+// What the events of a stream are made by.
+class EventSource {
+ public:
+  virtual ~EventSource() = default;
+
+  // The events of the next `count` tokens.
+  virtual std::string next(int64_t count) = 0;
+
+  // The events after all tokens, with `mark` "[DONE]" at their end.
+  virtual LongBody end(bool mark) = 0;
+};
+
+// An event with `data`.
+std::string sse(std::string_view data);
+
+// Where the first `tokens` of `all` tokens end in `text`, between two characters.
+size_t text_end(std::string_view text, int64_t tokens, int64_t all);
+
+class StreamBody : public EventSource {
  public:
   // `tokens`: how many each of `choices` has; its text is cut into so many parts, between
   // characters. `with_usage`: the last event but one has the usage (stream_options.include_usage).
@@ -24,10 +44,10 @@ class StreamBody {
 
   // The events of the next `count` tokens of every choice that has more. The first event of a chat
   // has the role, the last one of a choice the finish reason. A token without text makes no event.
-  std::string next(int64_t count);
+  std::string next(int64_t count) override;
 
-  // The events after all tokens: the usage, if it was asked for, and with `mark` "[DONE]".
-  std::string end(bool mark = true) const;
+  // The usage, if it was asked for, and with `mark` "[DONE]".
+  LongBody end(bool mark) override;
 
  private:
   std::string event(std::string_view choices) const;
@@ -47,7 +67,7 @@ class StreamBody {
 class StreamRun {
  public:
   // `tokens`: of its longest choice. Of the faults only those of streams matter.
-  StreamRun(StreamBody body, int64_t tokens, std::optional<FaultKind> fault)
+  StreamRun(std::unique_ptr<EventSource> body, int64_t tokens, std::optional<FaultKind> fault)
       : body_(std::move(body)), tokens_(tokens), fault_(fault) {}
 
   // Tokens that each choice has by now, where it has so many.
@@ -69,17 +89,17 @@ class StreamRun {
   Step step(int64_t tokens);
 
   // What is left to send after kMade: the end, behind what a fault held back.
-  std::string take_rest() { return std::move(rest_); }
+  LongBody take_rest() { return std::move(rest_); }
 
  private:
   bool has(FaultKind kind) const { return fault_ == kind; }
   void strike(Step& step);
 
-  StreamBody body_;
+  std::unique_ptr<EventSource> body_;
   int64_t tokens_;
   std::optional<FaultKind> fault_;
   int64_t made_ = 0;
-  std::string rest_;
+  LongBody rest_;
 };
 
 }  // namespace windrow::sim_upstream

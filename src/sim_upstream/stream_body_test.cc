@@ -55,7 +55,7 @@ TEST(StreamBody, AChatIsSpokenStepByStep) {
   ASSERT_EQ(rest.size(), 2U);
   EXPECT_EQ(json::parse(rest[0]).at("choices").at(0).at("delta").at("content"), " two");
   EXPECT_EQ(json::parse(rest[1]).at("choices").at(0).at("finish_reason"), "stop");
-  EXPECT_EQ(data_of(body.end()), std::vector<std::string>{"[DONE]"});
+  EXPECT_EQ(data_of(body.end(true).take_all()), std::vector<std::string>{"[DONE]"});
 }
 
 TEST(StreamBody, TheUsageIsItsLastEventWhereItWasAskedFor) {
@@ -65,7 +65,7 @@ TEST(StreamBody, TheUsageIsItsLastEventWhereItWasAskedFor) {
   EXPECT_EQ(json::parse(events[0]).at("object"), "text_completion");
   EXPECT_EQ(json::parse(events[0]).at("choices").at(0).at("text"), "ab");
   EXPECT_TRUE(json::parse(events[0]).at("usage").is_null());
-  const std::vector<std::string> end = data_of(body.end(false));
+  const std::vector<std::string> end = data_of(body.end(false).take_all());
   ASSERT_EQ(end.size(), 1U);
   EXPECT_TRUE(json::parse(end[0]).at("choices").as_array().empty());
   EXPECT_EQ(json::parse(end[0]).at("usage").at("total_tokens"), 7);
