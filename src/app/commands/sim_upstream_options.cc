@@ -28,6 +28,32 @@ Result<void> sim_number(Text text, SimUpstreamCommand& command) {
   return set_number<std::remove_reference_t<decltype(target)>>(text, kMin, kMax, target);
 }
 
+using sim_upstream::TokenOptions;
+
+template <auto kField, auto kMin, auto kMax>
+Result<void> token_number(Text text, SimUpstreamCommand& command) {
+  auto& target = command.server.sim.tokens.*kField;
+  return set_number<std::remove_reference_t<decltype(target)>>(text, kMin, kMax, target);
+}
+
+template <bool TokenOptions::* kField>
+Result<void> token_switch(Text, SimUpstreamCommand& command) {
+  command.server.sim.tokens.*kField = true;
+  return {};
+}
+
+constexpr int32_t kLastToken = std::numeric_limits<int32_t>::max();
+
+// "1000-29999"
+Result<void> set_token_ids(Text text, SimUpstreamCommand& command) {
+  const size_t dash = text.find('-');
+  TokenOptions& tokens = command.server.sim.tokens;
+  if (dash == Text::npos) return refuse_value(text, "two token ids, as 1000-29999");
+  if (Result<void> first = set_number(text.substr(0, dash), 0, kLastToken, tokens.first_id); !first)
+    return first;
+  return set_number(text.substr(dash + 1), tokens.first_id, kLastToken, tokens.last_id);
+}
+
 // A time written as a number of `Unit`.
 template <class Unit, Duration SimOptions::* kField>
 Result<void> sim_time(Text text, SimUpstreamCommand& command) {
@@ -63,8 +89,11 @@ constexpr std::array<std::pair<Text, LimitHeaders>, 3> kLimitHeaders = {
 
 constexpr int64_t kManyTokens = 10'000'000;
 constexpr int32_t kManySlots = 1'000'000;
+constexpr int64_t kManyLayers = 1024;
+constexpr int64_t kManyExperts = 1'000'000;
+constexpr int64_t kRowValuesMax = 1 << 18;
 
-const std::array<Flag<SimUpstreamCommand>, 26> kSimFlags = {{
+const std::array<Flag<SimUpstreamCommand>, 37> kSimFlags = {{
     {.group = "Server",
      .name = "listen",
      .value_name = "HOST:PORT",
@@ -198,12 +227,68 @@ const std::array<Flag<SimUpstreamCommand>, 26> kSimFlags = {{
      .value_name = "N",
      .help = "dimensions of an embedding (default: 16)",
      .set = sim_number<&SimOptions::embedding_size, 1, 16384>},
+    {.group = "Token ids",
+     .name = "token-ids",
+     .value_name = "FIRST-LAST",
+     .help = "range of the ids that answers are drawn from (default: 1000-29999)",
+     .set = set_token_ids},
+    {.group = "Token ids",
+     .name = "end-token",
+     .value_name = "ID",
+     .help = "last token of an answer that its limit does not cut (default: 2)",
+     .set = token_number<&TokenOptions::end_id, 0, kLastToken>},
+    {.group = "Token ids",
+     .name = "weight-version",
+     .value_name = "TEXT",
+     .help = "version of the weights that SGLang's replies name (default: default)",
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
+       command.server.sim.tokens.weight_version = text;
+       return {};
+     }},
+    {.group = "Token ids",
+     .name = "incremental-streaming",
+     .help = "events of /generate have only what is new; without this, all tokens so far",
+     .set = token_switch<&TokenOptions::incremental>},
+    {.group = "Token ids",
+     .name = "routing-layers",
+     .value_name = "N",
+     .help = "layers whose experts are told for each token; 0: none are told (default: 0)",
+     .set = token_number<&TokenOptions::routing_layers, 0, kManyLayers>},
+    {.group = "Token ids",
+     .name = "routing-topk",
+     .value_name = "N",
+     .help = "experts of a token in each layer (default: 8)",
+     .set = token_number<&TokenOptions::routing_topk, 1, kManyExperts>},
+    {.group = "Token ids",
+     .name = "routing-experts",
+     .value_name = "N",
+     .help = "experts that each layer has (default: 256)",
+     .set = token_number<&TokenOptions::routing_experts, 1, kManyExperts>},
+    {.group = "Token ids",
+     .name = "routing-drift",
+     .help = "other experts each time that the same tokens are computed",
+     .set = token_switch<&TokenOptions::routing_drift>},
+    {.group = "Token ids",
+     .name = "routing-twice",
+     .help = "the experts of a chat a second time, in sglext, as newer versions of SGLang do",
+     .set = token_switch<&TokenOptions::routing_twice>},
+    {.group = "Token ids",
+     .name = "indexer-layers",
+     .value_name = "N",
+     .help = "layers whose indexer's choices are told for each token; 0: none (default: 0)",
+     .set = token_number<&TokenOptions::indexer_layers, 0, kManyLayers>},
+    {.group = "Token ids",
+     .name = "indexer-topk",
+     .value_name = "N",
+     .help = "choices of an indexer for each token (default: 16)",
+     .set = token_number<&TokenOptions::indexer_topk, 1, kManyExperts>},
     {.group = "Faults",
      .name = "fault",
      .value_name = "KIND=CHANCE[:TIME]",
-     .help = "a fault to inject: 429, 5xx, 500, 502, 503, stall, reset, slow-body, truncated, "
-             "content-type, swapped, schema; in streams: stream-error, stream-garbage, no-done "
-             "(repeatable)",
+     .help = "a fault to inject: 429, 5xx, 500, 502, 503, 400, 400-text, 429-text, 500-text, "
+             "stall, reset, slow-body, truncated, content-type, not-json, error-200, swapped, "
+             "schema, null-content; in streams: stream-error, stream-garbage, no-done, no-end; "
+             "with token ids: no-tokens, logprob-count, few-rows, bad-base64 (repeatable)",
      .repeatable = true,
      .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        const Result<sim_upstream::FaultRule> rule = sim_upstream::parse_fault(text);
@@ -236,6 +321,14 @@ const std::array<Flag<SimUpstreamCommand>, 26> kSimFlags = {{
      .set = sim_number<&SimOptions::seed, 0, std::numeric_limits<uint64_t>::max()>},
 }};
 
+Result<void> check_row(Text name, int64_t layers, int64_t topk) {
+  if (layers * topk <= kRowValuesMax) return {};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("--{0}-layers {1} and --{0}-topk {2} make {3} numbers for each token; "
+                           "at most {4} are possible",
+                           name, layers, topk, layers * topk, kRowValuesMax)};
+}
+
 }  // namespace
 
 std::span<const Flag<SimUpstreamCommand>> sim_flags() {
@@ -255,7 +348,17 @@ Result<void> check_sim_upstream(const SimUpstreamCommand& command) {
                  fmt::format("--knee {} is more than --slots {}, so it would never be reached",
                              sim.knee, sim.slots)};
   }
-  return {};
+  const TokenOptions& tokens = sim.tokens;
+  if (tokens.routing_topk > tokens.routing_experts) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("--routing-topk {} is more than --routing-experts {}: a layer has "
+                             "only so many to choose from",
+                             tokens.routing_topk, tokens.routing_experts)};
+  }
+  if (const Result<void> row = check_row("routing", tokens.routing_layers, tokens.routing_topk);
+      !row)
+    return row.error();
+  return check_row("indexer", tokens.indexer_layers, tokens.indexer_topk);
 }
 
 }  // namespace windrow::app

@@ -56,6 +56,37 @@ TEST(SimUpstreamOptions, FlagsSetWhatTheyName) {
   EXPECT_EQ(accepted({"--listen", "[::1]:80"}).server.address, "::1");
 }
 
+TEST(SimUpstreamOptions, TokensAndTheirRowsAreSet) {
+  const sim_upstream::TokenOptions tokens =
+      accepted({"--token-ids", "5-90", "--end-token=3", "--weight-version", "7",
+                "--incremental-streaming", "--routing-layers", "58", "--routing-topk", "4",
+                "--routing-experts", "32", "--routing-drift", "--routing-twice", "--indexer-layers",
+                "2", "--indexer-topk", "64"})
+          .server.sim.tokens;
+  EXPECT_EQ(tokens.first_id, 5);
+  EXPECT_EQ(tokens.last_id, 90);
+  EXPECT_EQ(tokens.end_id, 3);
+  EXPECT_EQ(tokens.weight_version, "7");
+  EXPECT_TRUE(tokens.incremental);
+  EXPECT_EQ(tokens.routing_layers, 58);
+  EXPECT_EQ(tokens.routing_topk, 4);
+  EXPECT_EQ(tokens.routing_experts, 32);
+  EXPECT_TRUE(tokens.routing_drift);
+  EXPECT_TRUE(tokens.routing_twice);
+  EXPECT_EQ(tokens.indexer_layers, 2);
+  EXPECT_EQ(tokens.indexer_topk, 64);
+
+  EXPECT_EQ(refused({"--token-ids", "5"}),
+            "--token-ids: \"5\" is not two token ids, as 1000-29999");
+  EXPECT_NE(refused({"--token-ids", "9-5"}), "accepted");
+  EXPECT_EQ(refused({"--routing-topk", "300"}),
+            "--routing-topk 300 is more than --routing-experts 256: a layer has only so many to "
+            "choose from");
+  EXPECT_EQ(refused({"--indexer-layers", "1024", "--indexer-topk", "1024"}),
+            "--indexer-layers 1024 and --indexer-topk 1024 make 1048576 numbers for each token; at "
+            "most 262144 are possible");
+}
+
 TEST(SimUpstreamOptions, MistakesAreExplained) {
   EXPECT_EQ(refused({"--slots", "0"}), "--slots: \"0\" is not a whole number from 1 to 1000000");
   EXPECT_EQ(refused({"--slots", "4x"}), "--slots: \"4x\" is not a whole number from 1 to 1000000");
