@@ -12,13 +12,17 @@
 
 #include "base/random.h"
 #include "session/history/history.h"
+#include "session/samples/sample.h"
+#include "session/testing/chatml_tokenizer.h"
 #include "session/testing/naive_session.h"
 
 namespace windrow::session {
 namespace {
 
+using testing::ChatmlTokenizer;
 using testing::NaiveAttachment;
 using testing::NaiveRows;
+using testing::NaiveSample;
 using testing::NaiveSession;
 using testing::NaiveTurn;
 
@@ -73,6 +77,7 @@ class Walk {
       }
     }
     check(++steps_ % 5 == 0);
+    check_samples();
     if (random_.chance(0.1)) held_.push_back({history_.latest(), history_.latest().all_tokens()});
   }
 
@@ -86,6 +91,7 @@ class Walk {
   size_t refused() const { return refused_; }
   size_t stale() const { return stale_; }
   size_t failed() const { return failed_; }
+  size_t samples() const { return samples_; }
 
  private:
   using Messages = std::vector<std::string>;
@@ -166,9 +172,11 @@ class Walk {
     const TurnPath before = history_.path(attachment.parent);
     naive.tokens = before.all_tokens();
     if (!naive.tokens.empty() && naive.tokens.back() == kEndToken &&
-        random_.chance(options_.drop_chance))
+        random_.chance(options_.drop_chance)) {
       naive.tokens.pop_back();
-    turn.kept_tokens = naive.kept_tokens = naive.tokens.size();
+      if (random_.chance(0.2)) turn.prompt.push_back(kEndToken);  // the template writes it again
+    }
+    turn.kept_tokens = naive.tokens.size();
     for (size_t count = 1 + random_.below(5); count > 0; --count)
       turn.prompt.push_back(static_cast<int32_t>(random_.below(90)));
     naive.tokens.insert(naive.tokens.end(), turn.prompt.begin(), turn.prompt.end());
@@ -263,7 +271,7 @@ class Walk {
     }
   }
 
-  static void check_path(const TurnPath& path, const NaiveTurn& naive) {
+  void check_path(const TurnPath& path, const NaiveTurn& naive) const {
     ASSERT_EQ(path.last().id.value(), naive.id);
     ASSERT_EQ(path.messages(), naive.messages.size());
     std::vector<std::string> messages;
@@ -277,17 +285,74 @@ class Walk {
     ASSERT_EQ(path.tokens_before(path.turns().size() - 1), naive.sampled_begin);
     for (size_t kind = 0; kind < kRowKinds; ++kind) {
       const NaiveRows& expected = naive.first_rows[kind];
+      if (!options_.rows_vary && naive.rows[kind]) {
+        ASSERT_EQ(*naive.rows[kind], expected);
+      }
       const auto row_kind = static_cast<RowKind>(kind);
       ASSERT_EQ(path.rows_covered(row_kind), expected.size());
       if (expected.empty()) continue;
       ASSERT_EQ(path.values_per_row(row_kind), kRowWidths[kind]);
-      std::vector<int32_t> flat;
-      for (const std::vector<int32_t>& row : expected)
-        flat.insert(flat.end(), row.begin(), row.end());
-      std::vector<int32_t> values(flat.size());
-      path.read_rows(row_kind, 0, expected.size(), values);
-      ASSERT_EQ(values, flat);
+      check_rows(path, row_kind, expected);
     }
+  }
+
+  static void check_rows(const TurnPath& path, RowKind kind, const NaiveRows& expected) {
+    std::vector<int32_t> flat;
+    for (const std::vector<int32_t>& row : expected)
+      flat.insert(flat.end(), row.begin(), row.end());
+    std::vector<int32_t> values(flat.size());
+    path.read_rows(kind, 0, expected.size(), values);
+    ASSERT_EQ(values, flat);
+  }
+
+  // Of the conversation, or of some conversations of a tree in any order; whole, cut, or by turn.
+  void check_samples() {
+    std::vector<uint64_t> leaves = naive_.leaves();
+    for (size_t i = leaves.size(); i > 1; --i)
+      std::swap(leaves[i - 1], leaves[random_.below(i)]);
+    if (!leaves.empty()) leaves.resize(1 + random_.below(leaves.size()));
+    std::vector<TurnPath> paths;
+    for (const uint64_t leaf : leaves)
+      paths.push_back(history_.path(TurnId(leaf)));
+    SampleRules rules{.tokens_max = std::nullopt, .turns_apart = random_.chance(0.3)};
+    if (!paths.empty() && random_.chance(0.5))
+      rules.tokens_max = random_.below(paths.front().tokens() + 3);
+    const auto assembled = assemble(paths, rules, ChatmlTokenizer());
+    ASSERT_TRUE(std::holds_alternative<Samples>(assembled))
+        << std::get<llm::Failure>(assembled).message;
+    const Samples& samples = std::get<Samples>(assembled);
+    const std::vector<NaiveSample> expected = naive_.samples(leaves, rules);
+    ASSERT_EQ(samples.samples.size(), expected.size());
+    ASSERT_EQ(samples.empty.has_value(), expected.empty());
+    for (size_t i = 0; i < expected.size(); ++i)
+      check_sample(samples.samples[i], expected[i]);
+    samples_ += expected.size();
+  }
+
+  static void check_sample(const Sample& sample, const NaiveSample& expected) {
+    ASSERT_EQ(sample.path.last().id.value(), expected.last_turn);
+    std::vector<int32_t> tokens;
+    sample.path.append_tokens(0, sample.tokens, tokens);
+    ASSERT_EQ(tokens, expected.tokens);
+    std::string mask;
+    std::vector<double> logprobs;
+    sample.append_mask(0, sample.response_length(), mask);
+    sample.append_logprobs(0, sample.response_length(), logprobs);
+    ASSERT_EQ(mask, expected.mask);
+    ASSERT_EQ(logprobs, expected.logprobs);
+    // All tokens here are characters of ASCII.
+    ASSERT_EQ(sample.response,
+              std::string(tokens.end() - static_cast<std::ptrdiff_t>(mask.size()), tokens.end()));
+    for (size_t kind = 0; kind < kRowKinds; ++kind) {
+      ASSERT_EQ(sample.has_rows[kind], expected.rows[kind].has_value());
+      if (!sample.has_rows[kind]) continue;
+      ASSERT_EQ(sample.rows(), expected.rows[kind]->size());
+      check_rows(sample.path, static_cast<RowKind>(kind), *expected.rows[kind]);
+    }
+    ASSERT_EQ(sample.status, expected.status);
+    ASSERT_EQ(sample.weight_versions, expected.weight_versions);
+    ASSERT_EQ(sample.cached_tokens, expected.cached_tokens);
+    ASSERT_EQ(sample.prompt_tokens, expected.prompt_tokens);
   }
 
   void check_bytes() const {
@@ -314,12 +379,14 @@ class Walk {
   size_t refused_ = 0;
   size_t stale_ = 0;
   size_t failed_ = 0;
+  size_t samples_ = 0;
 };
 
 void walk_many(const WalkOptions& options, uint64_t first_seed) {
   size_t refused = 0;
   size_t stale = 0;
   size_t failed = 0;
+  size_t samples = 0;
   int64_t rollbacks = 0;
   size_t branches = 0;
   for (uint64_t seed = first_seed; seed < first_seed + 25; ++seed) {
@@ -333,11 +400,13 @@ void walk_many(const WalkOptions& options, uint64_t first_seed) {
     refused += walk.refused();
     stale += walk.stale();
     failed += walk.failed();
+    samples += walk.samples();
     rollbacks += walk.history().rollbacks();
     branches += walk.history().leaves().size() - 1;
   }
   EXPECT_GT(refused, 20U);
   EXPECT_GT(failed, 20U);
+  EXPECT_GT(samples, 900U);
   if (options.history.kind == HistoryKind::kLinear) {
     EXPECT_GT(rollbacks, 20);
     EXPECT_GT(stale, 20U);

@@ -17,7 +17,8 @@ SampleStatus status_of(const std::string& finish_reason) {
 // The sample of one record, with all that its conversation has.
 NaiveSample sample_of(const NaiveTurn& turn) {
   NaiveSample sample{.tokens = turn.tokens,
-                     .mask = std::string(turn.logprobs.size(), '\1'),
+                     .sampled_by = std::vector<uint64_t>(turn.logprobs.size(), turn.id),
+                     .mask = {},
                      .logprobs = turn.logprobs,
                      .rows = {},
                      .status = status_of(turn.finish_reason),
@@ -35,21 +36,33 @@ NaiveSample sample_of(const NaiveTurn& turn) {
 // Removes the last tokens, which are sampled, and what belongs to them.
 void strip(NaiveSample& sample, size_t tokens) {
   sample.tokens.resize(sample.tokens.size() - tokens);
-  sample.mask.resize(sample.mask.size() - tokens);
+  sample.sampled_by.resize(sample.sampled_by.size() - tokens);
   sample.logprobs.resize(sample.logprobs.size() - tokens);
   for (auto& rows : sample.rows)
     if (rows) rows->resize(rows->size() - tokens);
 }
 
+// Removes the tokens at the end of the answer that the conversation does not have there: a template
+// may write the end of an answer otherwise.
+void trim(NaiveSample& sample, const std::vector<int32_t>& conversation) {
+  const size_t begin = sample.tokens.size() - sample.sampled_by.size();
+  size_t matching = begin;
+  while (matching < sample.tokens.size() && matching < conversation.size() &&
+         sample.tokens[matching] == conversation[matching])
+    ++matching;
+  strip(sample, sample.tokens.size() - matching);
+}
+
 // `next` with the response of `all` before its own, and zeros where its prompt is new.
 NaiveSample merged(NaiveSample all, NaiveSample next) {
-  const size_t seen = next.tokens.size() - all.tokens.size() - next.mask.size();
-  all.mask.append(seen, '\0').append(next.mask);
-  all.logprobs.resize(all.logprobs.size() + seen);
+  const size_t response = next.tokens.size() - (all.tokens.size() - all.sampled_by.size());
+  all.sampled_by.resize(response - next.sampled_by.size());
+  all.sampled_by.insert(all.sampled_by.end(), next.sampled_by.begin(), next.sampled_by.end());
+  all.logprobs.resize(response - next.logprobs.size());
   all.logprobs.insert(all.logprobs.end(), next.logprobs.begin(), next.logprobs.end());
   all.weight_versions.insert(all.weight_versions.end(), next.weight_versions.begin(),
                              next.weight_versions.end());
-  next.mask = std::move(all.mask);
+  next.sampled_by = std::move(all.sampled_by);
   next.logprobs = std::move(all.logprobs);
   next.weight_versions = std::move(all.weight_versions);
   next.cached_tokens += all.cached_tokens;
@@ -139,17 +152,43 @@ std::vector<uint64_t> NaiveSession::leaves() const {
   return leaves;
 }
 
-std::vector<NaiveSample> NaiveSession::samples(uint64_t leaf, const SampleRules& rules) const {
+std::vector<uint64_t> NaiveSession::path(uint64_t leaf) const {
+  std::vector<uint64_t> path;
+  for (uint64_t id = leaf; id != 0; id = turns_.at(id).parent)
+    path.push_back(id);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::vector<NaiveSample> NaiveSession::samples(const std::vector<uint64_t>& leaves,
+                                               const SampleRules& rules) const {
+  std::map<uint64_t, uint64_t> trained_in;  // of a turn: the first leaf that has it
+  for (const uint64_t leaf : leaves)
+    for (const uint64_t turn : path(leaf)) {
+      uint64_t& first = trained_in.try_emplace(turn, leaf).first->second;
+      first = std::min(first, leaf);
+    }
+  std::vector<NaiveSample> result;
+  for (const uint64_t leaf : leaves)
+    for (NaiveSample& sample : samples_of(leaf, rules)) {
+      if (rules.turns_apart && trained_in.at(sample.last_turn) != leaf) continue;
+      for (const uint64_t turn : sample.sampled_by)
+        sample.mask += turn != 0 && trained_in.at(turn) == leaf ? '\1' : '\0';
+      result.push_back(std::move(sample));
+    }
+  return result;
+}
+
+std::vector<NaiveSample> NaiveSession::samples_of(uint64_t leaf, const SampleRules& rules) const {
   std::vector<NaiveSample> samples;
-  for (uint64_t id = leaf, next = 0; id != 0; next = id, id = turns_.at(id).parent) {
+  for (const uint64_t id : path(leaf)) {
     samples.push_back(sample_of(turns_.at(id)));
-    if (next != 0) strip(samples.back(), turns_.at(id).tokens.size() - turns_.at(next).kept_tokens);
+    if (id != leaf) trim(samples.back(), turns_.at(leaf).tokens);
   }
-  std::reverse(samples.begin(), samples.end());
   for (size_t i = 0; rules.tokens_max && i < samples.size(); ++i) {
     if (samples[i].tokens.size() <= *rules.tokens_max) continue;
     const size_t excess = samples[i].tokens.size() - *rules.tokens_max;
-    const bool fits = excess < samples[i].mask.size();
+    const bool fits = excess < samples[i].sampled_by.size();
     samples.resize(fits ? i + 1 : i);
     if (!fits) break;
     strip(samples[i], excess);

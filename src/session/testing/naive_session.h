@@ -24,7 +24,6 @@ struct NaiveTurn {
   std::vector<int32_t> tokens;
 
   size_t sampled_begin = 0;      // the tokens from there on are sampled
-  size_t kept_tokens = 0;        // of the parent's: without an end token that was dropped
   std::vector<double> logprobs;  // of the sampled ones
 
   // All rows, as the reply had them; nothing: it told none.
@@ -51,7 +50,11 @@ struct NaiveAttachment {
 // A sample with everything in it.
 struct NaiveSample {
   std::vector<int32_t> tokens;
-  std::string mask;  // bytes 0 and 1, of the response
+
+  // Of each token of the response: the turn that sampled it, 0 for those of prompts; whether it is
+  // trained on, 0 or 1; and its log-probability.
+  std::vector<uint64_t> sampled_by;
+  std::string mask;
   std::vector<double> logprobs;
   std::optional<NaiveRows> rows[kRowKinds];
   SampleStatus status = SampleStatus::kPending;
@@ -68,18 +71,22 @@ class NaiveSession {
   NaiveAttachment attach(const std::vector<std::string>& request) const;
   bool commit(const NaiveAttachment& attachment, NaiveTurn turn);
 
-  // Those that are there, in the order of their commit.
+  // The turns that are there, in the order of their commit.
   const std::map<uint64_t, NaiveTurn>& turns() const { return turns_; }
   std::vector<uint64_t> leaves() const;
   int64_t rollbacks() const { return rollbacks_; }
 
-  // Of the conversation that ends with this turn: a sample for each turn, or one of all, made as
-  // the reference does from the records of all turns, each with its own copy of everything.
-  std::vector<NaiveSample> samples(uint64_t leaf, const SampleRules& rules) const;
+  // Of the conversations that end with these turns: a sample for each turn, or one of each
+  // conversation, made as the reference does from the records of all turns, each with its own copy
+  // of everything.
+  std::vector<NaiveSample> samples(const std::vector<uint64_t>& leaves,
+                                   const SampleRules& rules) const;
 
  private:
   NaiveAttachment attach_linear(const std::vector<std::string>& request) const;
   NaiveAttachment attach_tree(const std::vector<std::string>& request) const;
+  std::vector<uint64_t> path(uint64_t leaf) const;
+  std::vector<NaiveSample> samples_of(uint64_t leaf, const SampleRules& rules) const;
 
   const HistoryOptions options_;
   std::map<uint64_t, NaiveTurn> turns_;
