@@ -330,7 +330,7 @@ class Walk {
   }
 
   static void check_sample(const Sample& sample, const NaiveSample& expected) {
-    ASSERT_EQ(sample.path.last().id.value(), expected.last_turn);
+    ASSERT_EQ(sample.last().id.value(), expected.last_turn);
     std::vector<int32_t> tokens;
     sample.path.append_tokens(0, sample.tokens, tokens);
     ASSERT_EQ(tokens, expected.tokens);

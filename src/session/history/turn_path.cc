@@ -7,16 +7,21 @@
 
 namespace windrow::session {
 
-TurnPath::TurnPath(std::vector<TurnPtr> turns) : turns_(std::move(turns)) {
-  ends_.reserve(turns_.size());
-  for (const TurnPtr& turn : turns_) {
-    ENSURE(turn->kept_tokens <= tokens(), "turn {} keeps {} tokens of a conversation of {}",
-           turn->id.value(), turn->kept_tokens, tokens());
-    ends_.push_back(turn->kept_tokens + turn->prompt.size() + turn->sampled.size());
+TurnPath::TurnPath(std::vector<TurnPtr> turns) {
+  auto list = std::make_shared<List>();
+  list->turns = std::move(turns);
+  list->ends.reserve(list->turns.size());
+  size_t tokens = 0;
+  for (const TurnPtr& turn : list->turns) {
+    ENSURE(turn->kept_tokens <= tokens, "turn {} keeps {} tokens of a conversation of {}",
+           turn->id.value(), turn->kept_tokens, tokens);
+    tokens = turn->kept_tokens + turn->prompt.size() + turn->sampled.size();
+    list->ends.push_back(tokens);
   }
-  kept_ends_ = ends_;
-  for (size_t i = turns_.size(); i-- > 1;)
-    kept_ends_[i - 1] = std::min(turns_[i]->kept_tokens, kept_ends_[i]);
+  list->kept_ends = list->ends;
+  for (size_t i = list->turns.size(); i-- > 1;)
+    list->kept_ends[i - 1] = std::min(list->turns[i]->kept_tokens, list->kept_ends[i]);
+  list_ = std::move(list);
 }
 
 // The tokens of turn i are those from its kept_tokens to its kept end.
@@ -24,10 +29,10 @@ void TurnPath::append_tokens(size_t first, size_t count, std::vector<int32_t>& t
   ENSURE(first <= this->tokens() && count <= this->tokens() - first,
          "tokens {} to {} are read of a conversation of {}", first, first + count, this->tokens());
   const size_t end = first + count;
-  const auto begins_in = std::ranges::upper_bound(kept_ends_, first);
-  for (auto i = static_cast<size_t>(begins_in - kept_ends_.begin()); first < end; ++i) {
-    const Turn& turn = *turns_[i];
-    const size_t until = std::min(end, kept_ends_[i]);
+  const auto begins_in = std::ranges::upper_bound(list_->kept_ends, first);
+  for (auto i = static_cast<size_t>(begins_in - list_->kept_ends.begin()); first < end; ++i) {
+    const Turn& turn = *list_->turns[i];
+    const size_t until = std::min(end, list_->kept_ends[i]);
     for (const auto* part : {&turn.prompt, &turn.sampled}) {
       const size_t begin = turn.kept_tokens + (part == &turn.sampled ? turn.prompt.size() : 0);
       if (first >= until || first >= begin + part->size()) continue;
@@ -49,20 +54,21 @@ std::vector<int32_t> TurnPath::all_tokens() const {
 
 size_t TurnPath::messages() const {
   size_t count = 0;
-  for (const TurnPtr& turn : turns_)
+  for (const TurnPtr& turn : list_->turns)
     count += turn->appended.size() + 1;
   return count;
 }
 
 TurnPath::Rows TurnPath::rows_at(RowKind kind, size_t turn, size_t values_per_row) const {
-  const TokenRows* const rows = turns_[turn]->rows_of(kind);
+  const TokenRows* const rows = list_->turns[turn]->rows_of(kind);
   if (rows == nullptr || rows->values_per_row != values_per_row) return {};
-  return {
-      .rows = rows, .begin = rows->first_row, .end = std::min(rows->end_row(), kept_ends_[turn])};
+  return {.rows = rows,
+          .begin = rows->first_row,
+          .end = std::min(rows->end_row(), list_->kept_ends[turn])};
 }
 
 size_t TurnPath::values_per_row(RowKind kind) const {
-  for (const TurnPtr& turn : turns_)
+  for (const TurnPtr& turn : list_->turns)
     if (const TokenRows* const rows = turn->rows_of(kind)) return rows->values_per_row;
   return 0;
 }
@@ -75,7 +81,7 @@ size_t TurnPath::rows_covered(RowKind kind) const {
   // of an earlier one.
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
-    for (size_t i = 0; i < turns_.size(); ++i) {
+    for (size_t i = 0; i < list_->turns.size(); ++i) {
       const Rows rows = rows_at(kind, i, each);
       if (!rows.has(covered)) continue;
       covered = rows.end;
@@ -89,7 +95,7 @@ size_t TurnPath::rows_covered(RowKind kind) const {
 TurnPath::Rows TurnPath::rows_that_have(RowKind kind, size_t row) const {
   const size_t each = values_per_row(kind);
   size_t end = tokens();
-  for (size_t i = 0; i < turns_.size(); ++i) {
+  for (size_t i = 0; i < list_->turns.size(); ++i) {
     Rows rows = rows_at(kind, i, each);
     if (rows.has(row)) {
       rows.end = std::min(rows.end, end);

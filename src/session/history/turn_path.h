@@ -1,5 +1,6 @@
 // TurnPath: a conversation as the turns from its first one to one of its turns. It has references
-// to immutable turns, so it stays valid whatever happens to the session. Pure; any thread.
+// to immutable turns, so it stays valid whatever happens to the session. Copies share them. Pure;
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +19,21 @@ using TurnPtr = std::shared_ptr<const Turn>;
 
 class TurnPath {
  public:
-  TurnPath() = default;
+  TurnPath() : TurnPath(std::vector<TurnPtr>{}) {}
 
   // `turns` from the first one on; each one's parent is the one before it.
   explicit TurnPath(std::vector<TurnPtr> turns);
 
-  const std::vector<TurnPtr>& turns() const { return turns_; }
-  bool empty() const { return turns_.empty(); }
-  const Turn& last() const { return *turns_.back(); }
+  const std::vector<TurnPtr>& turns() const { return list_->turns; }
+  bool empty() const { return list_->turns.empty(); }
+  const Turn& last() const { return *list_->turns.back(); }
 
   // The tokens of the conversation after turn `turn` (an index of turns()), and before its answer.
-  size_t tokens_after(size_t turn) const { return ends_[turn]; }
-  size_t tokens_before(size_t turn) const { return ends_[turn] - turns_[turn]->sampled.size(); }
-  size_t tokens() const { return ends_.empty() ? 0 : ends_.back(); }
+  size_t tokens_after(size_t turn) const { return list_->ends[turn]; }
+  size_t tokens_before(size_t turn) const {
+    return list_->ends[turn] - list_->turns[turn]->sampled.size();
+  }
+  size_t tokens() const { return list_->ends.empty() ? 0 : list_->ends.back(); }
 
   // Appends tokens [first, first + count) of the conversation.
   void append_tokens(size_t first, size_t count, std::vector<int32_t>& tokens) const;
@@ -51,6 +54,12 @@ class TurnPath {
   void read_rows(RowKind kind, size_t first, size_t count, std::span<int32_t> values) const;
 
  private:
+  struct List {
+    std::vector<TurnPtr> turns;
+    std::vector<size_t> ends;       // tokens after each turn
+    std::vector<size_t> kept_ends;  // those that all turns behind it kept; they never fall
+  };
+
   // The rows of one turn that belong to the conversation: [begin, end) of its rows.
   struct Rows {
     const TokenRows* rows = nullptr;
@@ -61,9 +70,7 @@ class TurnPath {
   Rows rows_at(RowKind kind, size_t turn, size_t values_per_row) const;
   Rows rows_that_have(RowKind kind, size_t row) const;
 
-  std::vector<TurnPtr> turns_;
-  std::vector<size_t> ends_;       // tokens after each turn
-  std::vector<size_t> kept_ends_;  // those that all turns behind it kept; they never fall
+  std::shared_ptr<const List> list_;
 };
 
 }  // namespace windrow::session

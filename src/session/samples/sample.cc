@@ -30,8 +30,23 @@ llm::Failure cannot(size_t turn, std::string_view why) {
           .message = fmt::format("turn {}: {}", turn + 1, why)};
 }
 
-TurnPath prefix_of(const TurnPath& path, size_t turns) {
-  return TurnPath({path.turns().begin(), path.turns().begin() + static_cast<ptrdiff_t>(turns)});
+// The rows of one kind in a conversation.
+struct RowsFound {
+  size_t covered = 0;
+  std::optional<size_t>
+      other_width_at;  // the first turn whose rows are not as long as those before
+  size_t width = 0;    // of the rows before it
+};
+
+RowsFound rows_in(const TurnPath& path, RowKind kind) {
+  RowsFound found{.covered = path.rows_covered(kind), .width = path.values_per_row(kind)};
+  for (size_t turn = 0; turn < path.turns().size(); ++turn) {
+    const TokenRows* rows = path.turns()[turn]->rows_of(kind);
+    if (rows == nullptr || rows->values_per_row == found.width) continue;
+    found.other_width_at = turn;
+    break;
+  }
+  return found;
 }
 
 // Turns of one conversation that stay within tokens_max.
@@ -60,7 +75,10 @@ class Assembler {
       : path_(path),
         conversation_(conversation),
         tokenizer_(tokenizer),
-        kept_(within(path, rules.tokens_max)) {}
+        kept_(within(path, rules.tokens_max)) {
+    for (size_t kind = 0; kind < kRowKinds; ++kind)
+      rows_[kind] = rows_in(path, static_cast<RowKind>(kind));
+  }
 
   // What is wrong with a turn, whether it is kept or not.
   std::optional<llm::Failure> check() const {
@@ -143,7 +161,8 @@ class Assembler {
 
   // What the sample of turns [first, last] has, but for rows and metadata.
   Sample begin_sample(size_t first, size_t last) const {
-    Sample sample{.path = prefix_of(path_, last + 1),
+    Sample sample{.path = path_,
+                  .turns = last + 1,
                   .tokens = answer(last).end,
                   .conversation = conversation_,
                   .response_begin = answer(first).begin,
@@ -172,32 +191,24 @@ class Assembler {
       const auto kind = static_cast<RowKind>(i);
       sample.has_rows[i] = path_.turns()[last]->rows_of(kind) != nullptr;
       if (!sample.has_rows[i]) continue;
-      if (std::optional<llm::Failure> failure = width_error(sample.path, kind)) return *failure;
-      const size_t covered = sample.path.rows_covered(kind);
-      if (covered >= sample.rows()) continue;
-      return cannot(last, fmt::format("{} cover {} of the {} tokens that have a row; the rest were "
+      const RowsFound& found = rows_[i];
+      if (found.other_width_at && *found.other_width_at <= last) {
+        return cannot(
+            *found.other_width_at,
+            fmt::format("{} have {} numbers a token, and those of the turns before have {}",
+                        to_string(kind),
+                        path_.turns()[*found.other_width_at]->rows_of(kind)->values_per_row,
+                        found.width));
+      }
+      if (found.covered >= sample.rows()) continue;
+      size_t turn = 0;  // the first one that is not covered
+      while (turn < last && answer(turn).end <= found.covered + 1)
+        ++turn;
+      return cannot(turn, fmt::format("{} cover {} of the {} tokens that have a row; the rest were "
                                       "not in the replies of the model's server",
-                                      to_string(kind), covered, sample.rows()));
+                                      to_string(kind), found.covered, sample.rows()));
     }
     return sample;
-  }
-
-  static std::optional<llm::Failure> width_error(const TurnPath& path, RowKind kind) {
-    const TokenRows* first = nullptr;
-    size_t first_turn = 0;
-    for (size_t turn = 0; turn < path.turns().size(); ++turn) {
-      const TokenRows* rows = path.turns()[turn]->rows_of(kind);
-      if (rows == nullptr || rows->rows() == 0) continue;
-      if (first == nullptr) {
-        first = rows;
-        first_turn = turn;
-      } else if (rows->values_per_row != first->values_per_row) {
-        return cannot(turn, fmt::format("{} have {} numbers a token, and those of turn {} have {}",
-                                        to_string(kind), rows->values_per_row, first_turn + 1,
-                                        first->values_per_row));
-      }
-    }
-    return std::nullopt;
   }
 
   boost::json::object lifecycle(size_t turn) const {
@@ -219,6 +230,7 @@ class Assembler {
   const size_t conversation_;
   const llm::Tokenizer& tokenizer_;
   const KeptTurns kept_;
+  RowsFound rows_[kRowKinds];
 };
 
 // For each turn the conversation that trains on it, by that one's last turn.

@@ -23,9 +23,10 @@ enum class SampleStatus : uint8_t { kPending, kCompleted, kTruncated, kAborted, 
 std::string_view to_string(SampleStatus status);
 
 struct Sample {
-  TurnPath path;            // its last turn is the last one of the sample
-  size_t tokens = 0;        // from the beginning of the path; fewer than path.tokens() where cut
-  size_t conversation = 0;  // the index of its conversation among those that were assembled
+  TurnPath path;            // the conversation
+  size_t turns = 0;         // the sample is of its first turns
+  size_t tokens = 0;        // and its first tokens
+  size_t conversation = 0;  // the index of the conversation among those that were assembled
 
   // The response: everything behind the first prompt, prompts of later turns included. With
   // `turns_apart` the answer of the last turn alone.
@@ -44,6 +45,7 @@ struct Sample {
   int64_t prompt_tokens = 0;
   boost::json::object metadata;  // "lifecycle": when its turns were asked and answered
 
+  const Turn& last() const { return *path.turns()[turns - 1]; }
   size_t response_length() const { return tokens - response_begin; }
   size_t rows() const { return tokens == 0 ? 0 : tokens - 1; }
 

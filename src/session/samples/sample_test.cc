@@ -269,7 +269,7 @@ TEST(Sample, RowsOfAnotherWidthAreAFailure) {
   TurnBuilder second = second_turn();
   second.routed_experts = rows_from(4, 4, 8, 0);
   EXPECT_EQ(failure_of({TurnPath({first_turn().build(), second.build()})}).message,
-            "turn 2: routed_experts have 8 numbers a token, and those of turn 1 have 6");
+            "turn 2: routed_experts have 8 numbers a token, and those of the turns before have 6");
 }
 
 TEST(Sample, MissingLogprobsAreAFailure) {
@@ -315,9 +315,9 @@ TEST(Sample, ASharedAnswerIsTrainedOnInTheEarliestConversation) {
 
   const std::vector<Sample> apart = samples_of(paths, {.turns_apart = true}).samples;
   ASSERT_EQ(apart.size(), 3U);
-  EXPECT_EQ(apart[0].path.last().id, TurnId(3));
-  EXPECT_EQ(apart[1].path.last().id, TurnId(1));
-  EXPECT_EQ(apart[2].path.last().id, TurnId(2));
+  EXPECT_EQ(apart[0].last().id, TurnId(3));
+  EXPECT_EQ(apart[1].last().id, TurnId(1));
+  EXPECT_EQ(apart[2].last().id, TurnId(2));
 }
 
 TEST(Sample, ATextCutWithinACharacterDoesNotChangeWhatFollows) {
