@@ -14,20 +14,6 @@ constexpr std::string_view kTokens = "accumulated_token_ids";
 constexpr std::string_view kLeaf = "leaf";
 constexpr std::string_view kMismatch = "tito_session_mismatch";
 
-int64_t node_of(TurnId turn) {
-  return static_cast<int64_t>(turn.value()) - 1;
-}
-
-// The reply's `id`; empty where the server told none.
-boost::json::string response_id_of(const Turn& turn) {
-  if (!turn.reply_members) return {};
-  boost::system::error_code error;
-  const boost::json::value reply = boost::json::parse(*turn.reply_members, error);
-  if (error || !reply.is_object()) return {};
-  const boost::json::value* id = reply.get_object().if_contains("id");
-  return id != nullptr && id->is_string() ? id->get_string() : boost::json::string();
-}
-
 boost::json::object leaf_of(const TurnPath& conversation) {
   const Turn& last = conversation.last();
   boost::json::array nodes;
@@ -43,6 +29,19 @@ boost::json::object leaf_of(const TurnPath& conversation) {
 }
 
 }  // namespace
+
+int64_t node_of(TurnId turn) {
+  return static_cast<int64_t>(turn.value()) - 1;
+}
+
+std::string response_id_of(const Turn& turn) {
+  if (!turn.reply_members) return {};
+  boost::system::error_code error;
+  const boost::json::value reply = boost::json::parse(*turn.reply_members, error);
+  if (error || !reply.is_object()) return {};
+  const boost::json::value* id = reply.get_object().if_contains("id");
+  return id != nullptr && id->is_string() ? std::string(id->get_string()) : std::string();
+}
 
 void add_tree_metadata(const TurnPath& conversation, const boost::json::array* mismatches,
                        const boost::json::object* agent, boost::json::object& metadata) {
