@@ -43,6 +43,8 @@ std::string_view response_id(const Turn& turn, json::value& parsed) {
   return parsed.is_object() ? text_in(parsed.get_object(), "id") : "";
 }
 
+}  // namespace
+
 json::object tree_of(const Session& session, const Session::Reading& reading) {
   json::array nodes;
   for (const TurnPath& path : session.all_paths()) {
@@ -69,8 +71,6 @@ json::object tree_of(const Session& session, const Session::Reading& reading) {
   }
   return {{"nodes", std::move(nodes)}, {"leaves", std::move(leaves)}};
 }
-
-}  // namespace
 
 llm::Chat chat_of(const TurnPath& path) {
   llm::Chat chat;

@@ -18,6 +18,10 @@ namespace windrow::session {
 // The conversation as a chat, with tools and arguments of its last turn.
 llm::Chat chat_of(const TurnPath& path);
 
+// {"nodes": [...], "leaves": [...]}: all turns in the order of their commit, and the paths to those
+// that no turn follows.
+boost::json::object tree_of(const Session& session, const Session::Reading& reading);
+
 struct SessionMetadata {
   boost::json::object json;
   std::vector<Mismatch> mismatches;  // of the latest conversation

@@ -469,6 +469,8 @@ Reply<std::unique_ptr<BodySource>> SessionService::show(const SessionViewer& vie
     if (auto* found = std::get_if<SessionModel>(&model)) tokenizer = std::move(found->tokenizer);
   }
   json::object metadata = session_metadata(*session, reading, tokenizer.get()).json;
+  // For people, also of a line.
+  if (!metadata.contains("tree")) metadata["tree"] = tree_of(*session, reading);
   std::vector<TurnPtr> turns = session->config().history == HistoryKind::kTree
                                    ? session->all_turns()
                                    : reading.latest.turns();

@@ -115,6 +115,20 @@ TEST(SessionService, InATreeConcurrentTurnsAreSiblings) {
   EXPECT_EQ(shown.at("metadata").at("tree").at("leaves").as_array().size(), 3U);
 }
 
+TEST(SessionService, TheTurnsOfALineAreShownAsATreeWithoutBranches) {
+  SessionRig rig;
+  const std::string id = rig.create();
+  const json::object first = message_of(rig.turn(id, {message("user", "a")}, "one"));
+  rig.turn(id, {message("user", "a"), first, message("user", "b")}, "two");
+  const json::object shown = rig.show(id);
+  const json::object& tree = shown.at("metadata").at("tree").as_object();
+  const json::array& nodes = tree.at("nodes").as_array();
+  ASSERT_EQ(nodes.size(), 2U);
+  EXPECT_TRUE(nodes[0].at("parent").is_null());
+  EXPECT_EQ(nodes[1].at("parent"), nodes[0].at("id"));
+  EXPECT_EQ(tree.at("leaves").as_array().size(), 1U);
+}
+
 TEST(SessionService, ARetryThatFailsLosesNothing) {
   SessionRig rig;
   const std::string id = rig.create();
