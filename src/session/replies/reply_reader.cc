@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "json/values.h"
 #include "session/replies/reply_fields.h"
 
 namespace windrow::session {
@@ -70,6 +71,14 @@ std::vector<BlobScanner::Blob> ReplyReader::blobs() {
     blobs.push_back({to_string(kind), sink(kind)});
   }
   return blobs;
+}
+
+bool ReplyReader::check_rows_were_read(const boost::json::object& object, RowKind kind,
+                                       std::string_view name) {
+  const boost::json::value* value = object.if_contains(name);
+  if (!wanted(kind).wanted || value == nullptr || value->is_null()) return true;
+  return fail(
+      fmt::format("{} of the reply is {}, not rows as base64 or lists", name, kind_name(*value)));
 }
 
 bool ReplyReader::take_rows(RowKind kind) {

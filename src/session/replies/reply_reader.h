@@ -45,6 +45,10 @@ class ReplyReader : public TurnReader {
   // Of the part of the reply so far; adds what is new, and calls on_tokens.
   void add_tokens(std::vector<int32_t> tokens, const std::vector<double>& logprobs);
 
+  // Fails if a member of rows that are wanted has a value that no sink got: another form of rows,
+  // which would be lost without a word.
+  bool check_rows_were_read(const boost::json::object& object, RowKind kind, std::string_view name);
+
   // Puts the rows of a kind into the reply, now that its tokens are known.
   bool take_rows(RowKind kind);
 

@@ -78,6 +78,9 @@ class SglangChatReader final : public ReplyReader {
     reply().figures = sglang_figures(*meta_info);
     const int64_t layers = number_in(*meta_info, "indexer_topk_num_layers");
     reply().indexer_layers = layers > 0 ? static_cast<size_t>(layers) : 0;
+    for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk}) {
+      if (!check_rows_were_read(*meta_info, kind, to_string(kind))) return false;
+    }
     if (!take_rows(RowKind::kRoutedExperts) || !take_rows(RowKind::kIndexerTopk)) return false;
     remove_row_members_of_chat(chat_);
     reply().chat = std::move(chat_);

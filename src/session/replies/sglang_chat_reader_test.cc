@@ -255,6 +255,9 @@ TEST(SglangChatReader, SaysWhatIsWrongWithRows) {
             "row 1 has 2 numbers, those before it 1");
   EXPECT_EQ(message("[[1.5]]"),
             "the reply has rows that cannot be read: they have something other than whole numbers");
+  EXPECT_EQ(message(R"({"dtype":"int16","data":"AAAA"})"),
+            "routed_experts of the reply is an object, not rows as base64 or lists");
+  EXPECT_EQ(message("7"), "routed_experts of the reply is a number, not rows as base64 or lists");
   EXPECT_EQ(message("[[1],[2],[3]]"),
             "routed_experts has 3 rows where 4 rows (of 5 tokens in all, "
             "from row 0 on) belong to the reply");

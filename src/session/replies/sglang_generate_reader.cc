@@ -46,6 +46,9 @@ class SglangGenerateReader final : public ReplyReader {
     const auto* finish = meta_info.if_contains("finish_reason");
     is_finished_ = finish != nullptr && !finish->is_null();
     if (is_finished_ && !read_finish(*finish)) return false;
+    for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk}) {
+      if (!check_rows_were_read(meta_info, kind, to_string(kind))) return false;
+    }
     for (const std::string_view name : kListsOfTokens) {
       if (auto* member = meta_info.find(name); member != meta_info.end())
         meta_info.stable_erase(member);

@@ -195,6 +195,8 @@ TEST(SglangGenerateReader, SaysWhatIsWrong) {
             "the reply has 1 tokens behind 0 earlier ones, and completion_tokens 2");
   EXPECT_EQ(message(object({8}, 1)),
             "the reply ends without a finish_reason in meta_info, after 1 tokens in 1 object");
+  EXPECT_EQ(message(object({8}, 1, kStop, R"(,"routed_experts":{})")),
+            "routed_experts of the reply is an object, not rows as base64 or lists");
   EXPECT_EQ(message(object({8}, 1, "{}")), "the reply has a finish_reason without a type: {}");
   EXPECT_EQ(
       message(object({8}, 1, kStop, rows_member(7))),

@@ -23,6 +23,8 @@ struct WantedRows {
 };
 
 struct TurnReply {
+  // All that were sampled, as the server lists them: with the end token and those of a stop text,
+  // which the text lacks.
   std::vector<int32_t> tokens;
   std::vector<double> logprobs;  // of each token
 

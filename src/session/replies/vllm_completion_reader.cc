@@ -19,6 +19,7 @@ namespace windrow::session {
 namespace {
 
 constexpr std::string_view kPromptRows = "prompt_routed_experts";
+constexpr std::string_view kSampledRows = "routed_experts";
 
 const boost::json::array* list_in(const boost::json::object& object, std::string_view name) {
   const boost::json::value* value = object.if_contains(name);
@@ -74,7 +75,10 @@ class VllmCompletionReader final : public ReplyReader {
     ++objects_;
     if (!check_error(object)) return false;
     if (const boost::json::object* choice = first_choice(object)) {
-      if (!read_choice(*choice)) return false;
+      if (!check_rows_were_read(*choice, RowKind::kRoutedExperts, kSampledRows) ||
+          !check_rows_were_read(object, RowKind::kRoutedExperts, kPromptRows) ||
+          !read_choice(*choice))
+        return false;
     } else if (!options().streamed) {
       return fail("the reply has no choice");
     }

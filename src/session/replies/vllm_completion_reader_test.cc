@@ -170,6 +170,10 @@ TEST(VllmCompletionReader, SaysWhatIsWrongWithRows) {
       "prompt_routed_experts has 3 numbers and routed_experts 0, which are not rows of 3 "
       "prompt tokens and 2 sampled ones, the last of which has none, of 1 numbers as the rows "
       "before them");
+  EXPECT_EQ(message("null", R"({"encoding":"base64","dtype":"int16"})", {.wanted = true}),
+            "routed_experts of the reply is an object, not rows as base64 or lists");
+  EXPECT_EQ(message("{}", "null", {.wanted = true}),
+            "prompt_routed_experts of the reply is an object, not rows as base64 or lists");
   EXPECT_EQ(message(R"("!!!!")", "null", {.wanted = true}),
             "the reply has rows that cannot be read: prompt_routed_experts: it is not base64");
   EXPECT_EQ(message("[[1],[2],[3]]",
