@@ -6,6 +6,14 @@
 #include "base/ensure.h"
 
 namespace windrow::session {
+namespace {
+
+// No rows tell nothing of their width.
+bool has_values(const TokenRows* rows) {
+  return rows != nullptr && rows->values.size() > 0;
+}
+
+}  // namespace
 
 TurnPath::TurnPath(std::vector<TurnPtr> turns) {
   auto list = std::make_shared<List>();
@@ -61,7 +69,7 @@ size_t TurnPath::messages() const {
 
 TurnPath::Rows TurnPath::rows_at(RowKind kind, size_t turn, size_t values_per_row) const {
   const TokenRows* const rows = list_->turns[turn]->rows_of(kind);
-  if (rows == nullptr || rows->values_per_row != values_per_row) return {};
+  if (!has_values(rows) || rows->values_per_row != values_per_row) return {};
   return {.rows = rows,
           .begin = rows->first_row,
           .end = std::min(rows->end_row(), list_->kept_ends[turn])};
@@ -69,7 +77,7 @@ TurnPath::Rows TurnPath::rows_at(RowKind kind, size_t turn, size_t values_per_ro
 
 size_t TurnPath::values_per_row(RowKind kind) const {
   for (const TurnPtr& turn : list_->turns)
-    if (const TokenRows* const rows = turn->rows_of(kind)) return rows->values_per_row;
+    if (has_values(turn->rows_of(kind))) return turn->rows_of(kind)->values_per_row;
   return 0;
 }
 

@@ -153,6 +153,15 @@ TEST(TurnPath, RowsOfAnotherWidthDoNotCount) {
   EXPECT_EQ(path.rows_covered(kExperts), 3U);
 }
 
+TEST(TurnPath, NoRowsTellNothingOfTheirWidth) {
+  auto none = std::make_shared<TokenRows>();
+  none->values_per_row = 1;
+  const TurnPath path(
+      {with_rows(turn(0, {1}, {}), none), with_rows(turn(1, {2, 3}, {4}), rows(0, 3, 2))});
+  EXPECT_EQ(path.values_per_row(kExperts), 2U);
+  EXPECT_EQ(owners(path), (Tokens{2, 2, 2}));
+}
+
 // Against tokens and rows that are kept whole for each conversation.
 TEST(TurnPath, AnyConversationEqualsOneThatKeepsEverything) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
