@@ -122,7 +122,7 @@ void ScriptedModels::ask(const SessionModel& /*model*/, TurnQuestion question,
   put(asked, std::move(unwanted), std::move(done));
 }
 
-void ScriptedModels::pass(std::string_view /*model*/, std::string_view session,
+void ScriptedModels::pass(std::string_view model, std::string_view session,
                           const TurnCaller& caller, llm::Verbatim verbatim, std::string body,
                           std::vector<llm::RequestHeader> headers, std::stop_token unwanted,
                           std::function<void(std::variant<PassedReply, llm::Failure>)> done) {
@@ -130,6 +130,8 @@ void ScriptedModels::pass(std::string_view /*model*/, std::string_view session,
   asked->question.session = session;
   asked->question.caller = caller;
   asked->question.headers = std::move(headers);
+  asked->model = model;
+  asked->method = verbatim.method;
   asked->target = std::move(verbatim.target);
   asked->body = std::move(body);
   put(asked, std::move(unwanted), [done = std::move(done)](TurnOutcome outcome) {

@@ -37,7 +37,11 @@ class ScriptedModels final : public SessionModels {
   struct Asked {
     TurnQuestion question;
     std::shared_ptr<llm::StreamSink> listener;
-    std::string target;  // of a passed request
+
+    // Of a passed request:
+    std::string model;
+    llm::HttpMethod method = llm::HttpMethod::kPost;
+    std::string target;
     std::string body;
 
     void answer(TurnOutcome outcome) { end(std::move(outcome)); }
