@@ -75,7 +75,8 @@ struct Literals {
 
 Literals literals_of_sources() {
   Literals found;
-  for (const char* module : {"api", "batches", "llm", "engine", "dispatch", "upstream", "memory"}) {
+  for (const char* module :
+       {"api", "batches", "llm", "engine", "dispatch", "upstream", "memory", "session"}) {
     for (const auto& entry :
          fs::recursive_directory_iterator(fmt::format("{}/src/{}", WINDROW_SOURCE_DIR, module))) {
       const std::string name = entry.path().filename();

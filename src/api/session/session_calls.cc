@@ -62,9 +62,9 @@ std::optional<size_t> announced_bytes(const http::Headers& headers) {
 }
 
 json::object view_json(const session::SessionView& view) {
-  return {{"session_id", view.id},
-          {"model", view.model.empty() ? json::value(nullptr) : json::value(view.model)},
-          {"owner", view.owner.empty() ? json::value(nullptr) : json::value(view.owner)},
+  return {{"id", view.id},
+          {"model", view.model},
+          {"owner", view.owner},
           {"history", view.history == session::HistoryKind::kTree ? "tree" : "linear"},
           {"turns", view.turns},
           {"tokens", view.tokens},

@@ -34,7 +34,8 @@ SessionRequest::SessionRequest(PartRequest admitted, const http::ServerRequest& 
     : PartRequest(std::move(admitted)),
       viewer{.key = context.record().key,
              .presented = std::string(presented_key(request.headers)),
-             .sees_all = context.sees_all()},
+             .sees_all = context.sees_all(),
+             .priority_max = context.priority_max()},
       query(request.query),
       head_only(request.method == "HEAD") {
   if (!request.parts.empty()) id = decode_part(request.parts.front());

@@ -72,7 +72,6 @@ std::shared_ptr<llm::StreamSink> SessionTurn::begin_stream(const session::Stream
 
 void SessionTurn::on_delta(llm::Delta piece) {
   waiting_->use([&](SessionRequest&) {
-    saw_finish_ = saw_finish_ || piece.finish_reason.has_value();
     llm::append(pending_, std::move(piece));
     if (std::exchange(sending_, true)) return;
     replies_.post([self = shared_from_this()] { self->send_deltas(); });
@@ -163,12 +162,8 @@ void SessionTurn::append_end(const session::TurnEnd& end, RequestRecord& record,
                  .code = "upstream_error",
                  .message = passed->body});
   }
-  const auto& result = std::get<session::TurnResult>(end);
-  // Deltas with the end were the whole answer; else the rest of it is sent.
-  if (saw_finish_) return stream_->end(llm::Answer{.usage = result.usage}, events);
-  const llm::Outcome outcome = answer_of(result);
-  if (const auto* failure = std::get_if<llm::Failure>(&outcome)) return fail(*failure);
-  stream_->end(std::get<llm::Answer>(outcome), events);
+  // Its deltas were the whole answer.
+  stream_->end(llm::Answer{.usage = std::get<session::TurnResult>(end).usage}, events);
 }
 
 }  // namespace windrow::api

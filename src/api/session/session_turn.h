@@ -62,9 +62,8 @@ class SessionTurn final : public std::enable_shared_from_this<SessionTurn> {
   // Used within waiting_->use(), or by the one who took the request.
   std::unique_ptr<AnswerStream> stream_;  // null: the answer is not streamed
   std::vector<llm::Delta> pending_;
-  bool sending_ = false;     // a piece is made, or the client has not taken the last one
-  bool started_ = false;     // the head was sent
-  bool saw_finish_ = false;  // a delta had the finish reason
+  bool sending_ = false;  // a piece is made, or the client has not taken the last one
+  bool started_ = false;  // the head was sent
 };
 
 }  // namespace windrow::api

@@ -80,18 +80,19 @@ std::string delta_of_message(std::string_view message) {
   return delta + '}';
 }
 
-}  // namespace
-
-http::Headers event_headers(std::string_view content_type) {
-  return {
-      {"Content-Type", content_type}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-}
-
+// The chat completion of a result as an answer with its parts.
 llm::Outcome answer_of(const session::TurnResult& result) {
   std::optional<llm::Answer> answer = llm::read_raw_answer(result.body);
   if (!answer || answer->choices.empty()) return no_completion("what is none");
   answer->usage = result.usage;
   return *std::move(answer);
+}
+
+}  // namespace
+
+http::Headers event_headers(std::string_view content_type) {
+  return {
+      {"Content-Type", content_type}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
 }
 
 // Texts of members are copied as they are, so that numbers and escapes stay as they were written.

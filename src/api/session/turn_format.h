@@ -57,9 +57,6 @@ class MessagesTurnFormat final : public TurnFormat {
   Origins origins_;
 };
 
-// The chat completion of a result as an answer with its parts; a failure: it is none.
-llm::Outcome answer_of(const session::TurnResult& result);
-
 // Two events: the whole chat completion as one chunk, then "[DONE]", as trainers' reference server
 // writes them where its model cannot stream. A failure: the body is no chat completion.
 std::variant<std::string, llm::Failure> as_two_events(std::string_view body);

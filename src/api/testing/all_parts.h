@@ -13,6 +13,7 @@
 #include "api/openapi/openapi.h"
 #include "api/pages/serve_metrics.h"
 #include "api/server_part.h"
+#include "api/session/session_calls.h"
 #include "api/storage/storage_calls.h"
 #include "async/in_flight_counter.h"
 #include "base/clock.h"
@@ -20,7 +21,7 @@
 namespace windrow::api::testing {
 
 inline std::vector<PartFactory> all_parts() {
-  return {storage_part({}), memory_part(nullptr)};
+  return {storage_part({}), memory_part(nullptr), session_part(nullptr)};
 }
 
 // All parts, without a server.
