@@ -149,6 +149,18 @@ std::vector<TurnPath> Session::all_paths() const {
   return paths;
 }
 
+std::vector<TurnPath> Session::kept_paths() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<TurnPath> paths;
+  if (config_.history == HistoryKind::kLinear) {
+    if (TurnPath latest = history_.latest(); !latest.empty()) paths.push_back(std::move(latest));
+    return paths;
+  }
+  for (const TurnId leaf : kept_leaves(history_.turns(), config_.retries))
+    paths.push_back(history_.path(leaf));
+  return paths;
+}
+
 bool Session::is_idle_since(TimePoint before) const {
   const std::scoped_lock lock(mutex_);
   return calls_.empty() && used_at_ < before;

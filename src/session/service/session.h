@@ -91,6 +91,9 @@ class Session {
   std::vector<TurnPtr> all_turns() const;
   std::vector<TurnPath> all_paths() const;
 
+  // The conversations of a tree that become samples (kept_leaves.h); of a line, that one.
+  std::vector<TurnPath> kept_paths() const;
+
   // Whether nothing is in flight and it was last used before `before`.
   bool is_idle_since(TimePoint before) const;
 

@@ -24,9 +24,9 @@ namespace {
 constexpr int64_t kLayersMax = 10'000;
 constexpr int64_t kTopKMax = 1'000'000;
 
-constexpr std::array<std::string_view, 11> kMembers = {
-    "evaluation", "temperature", "top_p",          "top_k",        "history",   "match",
-    "priority",   "orphans",     "routed_experts", "indexer_topk", "moe_layers"};
+constexpr std::array<std::string_view, 12> kMembers = {
+    "evaluation", "temperature", "top_p",   "top_k",          "history",      "match",
+    "priority",   "orphans",     "retries", "routed_experts", "indexer_topk", "moe_layers"};
 
 llm::Failure refused(std::string message, std::string_view param) {
   return {.code = "invalid_value", .message = std::move(message), .param = std::string(param)};
@@ -67,6 +67,7 @@ class Reader {
     if (name == "match") return read_match(value);
     if (name == "orphans") return read_orphans(value);
     if (name == "priority") return read_priority(value);
+    if (name == "retries") return read_retries(value);
     return refused(unknown_member(name), name);
   }
 
@@ -131,6 +132,16 @@ class Reader {
     } else {
       return must_be("orphans", "\"stop\" or \"commit\"", value);
     }
+    return std::nullopt;
+  }
+
+  std::optional<llm::Failure> read_retries(const json::value& value) {
+    const auto rule = value.is_string() ? retry_rule_of(value.get_string()) : std::nullopt;
+    if (!rule) {
+      return must_be("retries", "\"keep_all\", \"drop_retries\" or \"drop_retries_same_prompt\"",
+                     value);
+    }
+    config_.retries = *rule;
     return std::nullopt;
   }
 

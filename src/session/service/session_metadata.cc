@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "json/values.h"
+#include "session/samples/tree_metadata.h"
 #include "session/service/session_config_reader.h"
 
 namespace windrow::session {
@@ -33,14 +34,8 @@ int64_t trim_of(const TurnPath& path) {
   return static_cast<int64_t>(most);
 }
 
-json::value id_or_null(TurnId id) {
-  return id == TurnId() ? json::value(nullptr) : json::value(id.value());
-}
-
-std::string_view response_id(const Turn& turn, json::value& parsed) {
-  if (!turn.reply_members) return "";
-  parsed = json::parse(*turn.reply_members);
-  return parsed.is_object() ? text_in(parsed.get_object(), "id") : "";
+json::value node_or_null(TurnId id) {
+  return id == TurnId() ? json::value(nullptr) : json::value(node_of(id));
 }
 
 }  // namespace
@@ -50,24 +45,22 @@ json::object tree_of(const Session& session, const Session::Reading& reading) {
   for (const TurnPath& path : session.all_paths()) {
     const Turn& turn = path.last();
     const size_t end = path.tokens();
-    json::value parsed;
-    const std::string_view id = response_id(turn, parsed);
-    nodes.push_back({{"id", turn.id.value()},
-                     {"parent", id_or_null(turn.parent)},
-                     {"seq", turn.id.value()},
+    nodes.push_back({{"id", node_of(turn.id)},
+                     {"parent", node_or_null(turn.parent)},
+                     {"seq", node_of(turn.id)},
                      {"truncated", turn.is_cut()},
                      {"committed_at", turn.answered_at_unix_s},
                      {"completion_span", {end - turn.sampled.size(), end}},
                      {"num_tokens", end},
-                     {"response_id", id},
+                     {"response_id", response_id_of(turn)},
                      {"finish_reason", turn.finish_reason}});
   }
   json::array leaves;
   for (const TurnPath& path : reading.leaves) {
     json::array ids;
     for (const TurnPtr& turn : path.turns())
-      ids.emplace_back(turn->id.value());
-    leaves.push_back({{"node_id", path.last().id.value()}, {"path_node_ids", std::move(ids)}});
+      ids.emplace_back(node_of(turn->id));
+    leaves.push_back({{"node_id", node_of(path.last().id)}, {"path_node_ids", std::move(ids)}});
   }
   return {{"nodes", std::move(nodes)}, {"leaves", std::move(leaves)}};
 }

@@ -10,6 +10,7 @@
 #include "llm/priority.h"
 #include "session/history/history.h"
 #include "session/history/message_key.h"
+#include "session/samples/kept_leaves.h"
 
 namespace windrow::session {
 
@@ -41,6 +42,9 @@ struct SessionConfig {
   bool asks_new_rows =
       false;                 // the server is asked for rows that are new (routed_experts_start_len)
   size_t routed_layers = 0;  // layers of routed_experts; 0: not known, a row is one list
+
+  // Tree: which conversations become samples.
+  RetryRule retries = RetryRule::kSamePrompt;
 
   // Evaluation: no rows are asked for or kept.
   bool evaluation = false;

@@ -14,6 +14,7 @@
 #include "json/values.h"
 #include "session/samples/sample.h"
 #include "session/samples/samples_body.h"
+#include "session/samples/tree_metadata.h"
 #include "session/service/chat_body.h"
 #include "session/service/chat_reply.h"
 #include "session/service/new_turn.h"
@@ -102,6 +103,20 @@ std::variant<SamplesRequest, llm::Failure> read_samples_request(std::string_view
     request.agent = *agent;
   }
   return request;
+}
+
+void add_metadata_of_trees(std::span<const TurnPath> paths, const json::object* agent,
+                           const llm::Tokenizer& tokenizer, Samples& samples) {
+  std::vector<std::optional<json::array>> mismatches(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (const auto found = find_mismatches(paths[i], chat_of(paths[i]), tokenizer))
+      mismatches[i] = to_json(*found);
+  }
+  for (Sample& sample : samples.samples) {
+    const std::optional<json::array>& found = mismatches[sample.conversation];
+    add_tree_metadata(paths[sample.conversation], found ? &*found : nullptr, agent,
+                      sample.metadata);
+  }
 }
 
 WantedRows wanted_rows(RowKind kind, const TurnPath& path, const SessionConfig& config) {
@@ -502,13 +517,15 @@ Reply<std::unique_ptr<BodySource>> SessionService::samples(const SessionViewer& 
     for (const Mismatch& mismatch : metadata.mismatches)
       ++counts_.mismatches[static_cast<size_t>(mismatch.kind)];
   }
+  const bool tree = session->config().history == HistoryKind::kTree;
   Samples samples{.empty = EmptyReason::kNoRecords};
   if (tokenizer) {
-    auto assembled = assemble(reading.leaves, request.rules, *tokenizer);
+    const std::vector<TurnPath> paths = session->kept_paths();
+    auto assembled = assemble(paths, request.rules, *tokenizer);
     if (auto* failure = std::get_if<llm::Failure>(&assembled)) return std::move(*failure);
     samples = std::get<Samples>(std::move(assembled));
+    if (tree) add_metadata_of_trees(paths, request.agent.if_object(), *tokenizer, samples);
   }
-  const bool tree = session->config().history == HistoryKind::kTree;
   SamplesBodyOptions options{.with_reward = tree};
   options.shapes[static_cast<size_t>(RowKind::kRoutedExperts)].layers =
       std::max<size_t>(session->config().routed_layers, 1);
