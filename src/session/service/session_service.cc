@@ -195,7 +195,7 @@ void SessionService::stop() {
   commits_.stop();
 }
 
-// The n-th secret of this service, which nobody can guess without the seed.
+// The n-th secret of this service, which cannot be guessed without the seed.
 std::string SessionService::next_secret(size_t bytes) {
   Sha256 hash;
   hash.add(seed_);
