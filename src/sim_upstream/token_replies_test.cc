@@ -249,7 +249,10 @@ TEST(TokenReplies, AStreamOfGenerateHasAllTokensSoFarOrTheNewOnes) {
     for (size_t i = 0; i < 4; ++i) {
       const std::vector<int64_t> told = ids_of(events[i].at("output_ids"));
       EXPECT_EQ(told, ids_of(events[i].at("meta_info").at("output_token_logprobs")));
-      if (!incremental) ids.clear(), text.clear();
+      if (!incremental) {
+        ids.clear();
+        text.clear();
+      }
       ids.insert(ids.end(), told.begin(), told.end());
       text += events[i].at("text").as_string();
       EXPECT_EQ(events[i].at("meta_info").at("completion_tokens").as_int64(), std::ssize(ids));
