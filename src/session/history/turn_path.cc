@@ -10,7 +10,7 @@ namespace {
 
 // No rows tell nothing of their width.
 bool has_values(const TokenRows* rows) {
-  return rows != nullptr && rows->values.size() > 0;
+  return rows != nullptr && rows->values_per_row > 0 && rows->values.size() > 0;
 }
 
 }  // namespace
