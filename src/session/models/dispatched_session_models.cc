@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <mutex>
 #include <utility>
@@ -76,6 +77,21 @@ llm::Failure of_transport(llm::Failure failure, size_t reply_bytes_max) {
     failure.message = "backend transport error: " + failure.message;
   }
   return failure;
+}
+
+// A server that samples what the tokenizer does not have has another model than its file is of.
+std::optional<llm::Failure> foreign_token(const std::vector<int32_t>& tokens,
+                                          const SessionModel& model) {
+  const int32_t size = model.tokenizer->vocabulary_size();
+  const auto found =
+      std::ranges::find_if(tokens, [size](int32_t token) { return token < 0 || token >= size; });
+  if (found == tokens.end()) return std::nullopt;
+  return llm::Failure{.status = kBadGateway,
+                      .code = "token_not_in_vocabulary",
+                      .message = fmt::format(
+                          "the server of {} sampled token {}, but the tokenizer of the model has "
+                          "{} tokens: --tokenizer names the file of another model",
+                          model.name, *found, size)};
 }
 
 std::string finish_text(const llm::Choice& choice, std::string_view of_server) {
@@ -301,6 +317,7 @@ TurnOutcome DispatchedSessionModels::outcome_of(Asked& asked, llm::Outcome outco
   auto read = asked.sink->reader().end();
   if (auto* failure = std::get_if<llm::Failure>(&read)) return std::move(*failure);
   reply = std::get<TurnReply>(std::move(read));
+  if (auto foreign = foreign_token(reply.tokens, asked.model)) return *std::move(foreign);
   if (asked.model.kind == ModelKind::kSglangChat) {
     const json::object& first = reply.chat.at("choices").as_array().at(0).as_object();
     turn.message = first.at("message").as_object();
