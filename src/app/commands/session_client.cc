@@ -29,12 +29,10 @@ constexpr size_t kPageBytesMax = size_t{1} << 30;
 // Of what a server says about an error.
 constexpr size_t kErrorBytesMax = 600;
 
-Error error_of(const http::ClientFailure& failure, const http::Url& server) {
+Error error_of(const http::ClientFailure& failure) {
   std::string text = failure.message;
-  if (failure.kind == http::FailureKind::kConnect || failure.kind == http::FailureKind::kResolve) {
-    text += fmt::format("; does windrow serve run at {}? --url names another server",
-                        http::origin(server));
-  }
+  if (failure.kind == http::FailureKind::kConnect || failure.kind == http::FailureKind::kResolve)
+    text += "; --url names another server";
   return {ErrorKind::kUnavailable, std::move(text)};
 }
 
@@ -100,8 +98,7 @@ Result<std::string> SessionClient::send(http::ClientRequest request,
       std::move(request), [result](http::ClientResult one) { result->set_value(std::move(one)); });
   const std::stop_callback cancel(stop, [this, call] { client_.cancel(call); });
   http::ClientResult ended = waiting.get();
-  if (const auto* failure = std::get_if<http::ClientFailure>(&ended))
-    return error_of(*failure, server_);
+  if (const auto* failure = std::get_if<http::ClientFailure>(&ended)) return error_of(*failure);
   auto& reply = std::get<http::ClientReply>(ended);
   if (reply.head.status < 200 || reply.head.status >= 300)
     return error_of(reply.head.status, reply.body, server_);
