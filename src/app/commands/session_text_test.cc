@@ -31,9 +31,9 @@ constexpr std::string_view kList = R"({"sessions":[
 TEST(SessionListText, ALineForEach) {
   EXPECT_EQ(
       list_text(kList),
-      "ID  MODEL  HISTORY  TURNS  TOKENS  ROLLBACKS  IN FLIGHT    MEMORY           AGE  UNUSED\n"
+      "ID  MODEL  HISTORY  TURNS  TOKENS  ROLLBACKS  IN FLIGHT    MEMORY          AGE  UNUSED\n"
       "0a  qwen   linear      12  34,567          1          1  1.50 MiB  16 min 39 s    10 s\n"
-      "0b  -      tree         0       0          0          0       0 B           0 s     0 s\n");
+      "0b  -      tree         0       0          0          0       0 B        0.0 s   0.0 s\n");
   EXPECT_EQ(list_text(R"({"sessions":[]})"), "there are no sessions\n");
 }
 
