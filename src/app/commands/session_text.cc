@@ -91,10 +91,6 @@ std::string table_of(const std::vector<std::vector<std::string>>& rows, size_t l
   return text;
 }
 
-std::string_view id_of(const json::value* session) {
-  return word_in(session, "session_id");
-}
-
 // --- the turns of one session ---
 
 // A tree as it is drawn: a turn with one turn behind it stands in the same column; where several
@@ -201,7 +197,7 @@ Result<std::string> session_list_text(const json::value& list, double now_unix_s
     rows.front().emplace_back(name);
   for (const json::value& one : *sessions) {
     const std::string_view model = word_in(&one, "model");
-    std::vector<std::string> row = {std::string(id_of(&one)),
+    std::vector<std::string> row = {std::string(word_in(&one, "id")),
                                     std::string(model.empty() ? "-" : model),
                                     std::string(word_in(&one, "history"))};
     if (owned) row.emplace_back(word_in(&one, "owner"));
@@ -218,7 +214,7 @@ Result<std::string> session_list_text(const json::value& list, double now_unix_s
 Result<std::string> session_text(const json::value& session, const json::value* summary) {
   const json::value* metadata = member_in(&session, "metadata");
   if (metadata == nullptr || !metadata->is_object()) return not_of_sessions("a session");
-  std::string text = fmt::format("session {}\n", id_of(&session));
+  std::string text = fmt::format("session {}\n", word_in(&session, "session_id"));
   if (summary != nullptr) {
     const std::string_view model = word_in(summary, "model");
     text += fmt::format("{}, {}: {}, {}, {}, {}\n", model.empty() ? "no model yet" : model,
@@ -239,8 +235,8 @@ Result<std::string> session_text(const json::value& session, const json::value* 
 const json::value* session_in(const json::value& list, const std::string& id) {
   const json::array* sessions = list_in(&list, "sessions");
   if (sessions == nullptr) return nullptr;
-  const auto found =
-      std::ranges::find_if(*sessions, [&](const json::value& one) { return id_of(&one) == id; });
+  const auto found = std::ranges::find_if(
+      *sessions, [&](const json::value& one) { return word_in(&one, "id") == id; });
   return found == sessions->end() ? nullptr : &*found;
 }
 

@@ -23,9 +23,9 @@ std::string shown(std::string_view session, std::string_view summary = "") {
 }
 
 constexpr std::string_view kList = R"({"sessions":[
-  {"session_id":"0a","model":"qwen","owner":"","history":"linear","turns":12,"tokens":34567,"rollbacks":1,
+  {"id":"0a","model":"qwen","owner":"","history":"linear","turns":12,"tokens":34567,"rollbacks":1,
    "in_flight":1,"bytes":1572864,"created_at":9000.5,"used_at":9990.0},
-  {"session_id":"0b","model":"","owner":"","history":"tree","turns":0,"tokens":0,"rollbacks":0,
+  {"id":"0b","model":"","owner":"","history":"tree","turns":0,"tokens":0,"rollbacks":0,
    "in_flight":0,"bytes":0,"created_at":9999.9,"used_at":9999.9}]})";
 
 TEST(SessionListText, ALineForEach) {
@@ -38,8 +38,8 @@ TEST(SessionListText, ALineForEach) {
 }
 
 TEST(SessionListText, OwnersAreShownWhereThereAreSome) {
-  const std::string text = list_text(
-      R"({"sessions":[{"session_id":"0a","owner":"ada"},{"session_id":"0b","owner":""}]})");
+  const std::string text =
+      list_text(R"({"sessions":[{"id":"0a","owner":"ada"},{"id":"0b","owner":""}]})");
   EXPECT_NE(text.find("OWNER"), std::string::npos);
   EXPECT_NE(text.find("ada"), std::string::npos);
   EXPECT_EQ(list_text(kList).find("OWNER"), std::string::npos);
@@ -64,7 +64,7 @@ TEST(SessionText, TurnsInALineStandBelowEachOther) {
          "finish_reason":"stop"},
         {"id":1,"parent":0,"truncated":true,"completion_span":[1500,1900],
          "finish_reason":"length"}],"leaves":[]}}})",
-                  R"({"session_id":"0a","model":"qwen","history":"linear","turns":2,"tokens":1900,
+                  R"({"id":"0a","model":"qwen","history":"linear","turns":2,"tokens":1900,
                       "rollbacks":1,"bytes":2048})"),
             "session 0a\n"
             "qwen, linear: 2 turns, 1,900 tokens, 1 rollback, 2.00 KiB\n"
