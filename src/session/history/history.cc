@@ -85,6 +85,32 @@ bool History::commit(const Attachment& attachment, std::shared_ptr<Turn> turn) {
   return true;
 }
 
+void History::replace_rows(TurnId last, RowKind kind, const TokenRows& rows) {
+  const auto index = static_cast<size_t>(kind);
+  for (size_t i = index_of(last); i != kNone; i = nodes_[i].parent) {
+    Node& node = nodes_[i];
+    const TokenRows* const earlier = node.turn->rows_of(kind);
+    if (earlier == nullptr || earlier->values_per_row != rows.values_per_row ||
+        earlier->first_row < rows.first_row || earlier->end_row() > rows.end_row())
+      continue;
+    std::vector<int32_t> before(earlier->values.size());
+    std::vector<int32_t> now(before.size());
+    earlier->values.read(0, before);
+    rows.values.read((earlier->first_row - rows.first_row) * rows.values_per_row, now);
+    if (before == now) continue;
+    auto replaced = std::make_shared<TokenRows>();
+    replaced->first_row = earlier->first_row;
+    replaced->values_per_row = earlier->values_per_row;
+    replaced->values.append(now);
+    replaced->values.shrink_to_fit();
+    auto turn = std::make_shared<Turn>(*node.turn);
+    turn->rows[index] = std::move(replaced);
+    bytes_ += bytes_of(*turn);
+    bytes_ -= bytes_of(*node.turn);
+    node.turn = std::move(turn);
+  }
+}
+
 TurnPath History::path(TurnId turn) const {
   std::vector<TurnPtr> turns;
   for (size_t i = index_of(turn); i != kNone; i = nodes_[i].parent)

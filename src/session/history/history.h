@@ -62,6 +62,11 @@ class History {
   // linear, another turn was committed since attach; nothing has changed.
   bool commit(const Attachment& attachment, std::shared_ptr<Turn> turn);
 
+  // Replaces the rows of the turns up to and with `last` by those of `rows` that belong to the same
+  // tokens, where they differ: for models whose experts are chosen again when tokens are computed
+  // again. Turns that share them see them replaced, too. A TurnPath that was taken before does not.
+  void replace_rows(TurnId last, RowKind kind, const TokenRows& rows);
+
   // The conversation up to and with that turn; empty for id 0 or a turn that is not there.
   TurnPath path(TurnId turn) const;
 

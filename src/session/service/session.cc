@@ -62,7 +62,7 @@ std::variant<Session::Begun, llm::Failure> Session::begin(std::span<const Messag
   return begun;
 }
 
-Session::Committed Session::commit(const Attachment& attachment, std::shared_ptr<Turn> turn,
+Session::Committed Session::commit(const Attachment& attachment, NewTurn made,
                                    std::string_view model, TimePoint now) {
   const std::scoped_lock lock(mutex_);
   if (closed_) return {.how = Commit::kClosed};
@@ -70,7 +70,11 @@ Session::Committed Session::commit(const Attachment& attachment, std::shared_ptr
   if (!model_.empty() && model != model_) return {.how = Commit::kOvertaken};
   const auto bytes_before = static_cast<int64_t>(bytes_locked());
   const int64_t rollbacks = history_.rollbacks();
-  if (!history_.commit(attachment, std::move(turn))) return {.how = Commit::kOvertaken};
+  if (!history_.commit(attachment, std::move(made.turn))) return {.how = Commit::kOvertaken};
+  for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk}) {
+    if (const auto& rows = made.earlier_rows[static_cast<size_t>(kind)])
+      history_.replace_rows(attachment.parent, kind, *rows);
+  }
   model_ = model;
   return {.how = Commit::kDone,
           .bytes_more = static_cast<int64_t>(bytes_locked()) - bytes_before,
@@ -134,11 +138,6 @@ Session::Reading Session::read(bool with_paths) const {
   for (const TurnId leaf : history_.leaves())
     reading.leaves.push_back(history_.path(leaf));
   return reading;
-}
-
-std::vector<TurnPtr> Session::all_turns() const {
-  const std::scoped_lock lock(mutex_);
-  return history_.turns();
 }
 
 std::vector<TurnPath> Session::all_paths() const {

@@ -19,6 +19,7 @@
 #include "llm/answer.h"
 #include "session/history/history.h"
 #include "session/history/turn_path.h"
+#include "session/service/new_turn.h"
 #include "session/service/session_options.h"
 
 namespace windrow::session {
@@ -61,7 +62,7 @@ class Session {
     int64_t bytes_more = 0;  // memory that the session takes more than before
     bool rolled_back = false;
   };
-  Committed commit(const Attachment& attachment, std::shared_ptr<Turn> turn, std::string_view model,
+  Committed commit(const Attachment& attachment, NewTurn made, std::string_view model,
                    TimePoint now);
 
   void stop(uint64_t call);
@@ -87,8 +88,7 @@ class Session {
   };
   Reading read(bool with_paths) const;
 
-  // In the order of their commit: all turns, and the conversation of each.
-  std::vector<TurnPtr> all_turns() const;
+  // The conversation of each turn, in the order of their commit.
   std::vector<TurnPath> all_paths() const;
 
   // The conversations of a tree that become samples (kept_leaves.h); of a line, that one.

@@ -119,14 +119,28 @@ void add_metadata_of_trees(std::span<const TurnPath> paths, const json::object* 
   }
 }
 
-WantedRows wanted_rows(RowKind kind, const TurnPath& path, const SessionConfig& config) {
+WantedRows wanted_rows(RowKind kind, const TurnPath& path, size_t kept_tokens,
+                       const SessionConfig& config) {
   const bool routed = kind == RowKind::kRoutedExperts;
   WantedRows rows{.wanted = routed ? config.routed_experts : config.indexer_topk};
-  if (!rows.wanted) return rows;
-  rows.first_row = path.rows_covered(kind);
-  rows.values_per_row = path.values_per_row(kind);
+  if (!rows.wanted || config.keeps_last_rows) return rows;
+  rows.first_row = std::min(path.rows_covered(kind), kept_tokens);
+  rows.values_per_row = rows.first_row == 0 ? 0 : path.values_per_row(kind);
   if (routed && config.asks_new_rows) rows.reply_begins_at = rows.first_row;
   return rows;
+}
+
+// What a delta of the engine has that its client did not ask for. True: nothing is left.
+bool strip(const ChatBody& body, llm::Delta& piece) {
+  if (!body.asks_logprobs) piece.tokens.clear();
+  if (!body.asks_token_ids) {
+    piece.token_ids.clear();
+    piece.prompt_token_ids.clear();
+  }
+  llm::Delta empty;
+  empty.choice = piece.choice;
+  empty.text_begin = piece.text_begin;
+  return piece == empty;
 }
 
 }  // namespace
@@ -159,6 +173,7 @@ class SessionService::StreamOfTurn final : public llm::StreamSink {
   explicit StreamOfTurn(std::shared_ptr<RunningTurn> turn) : turn_(std::move(turn)) {}
 
   void on_delta(llm::Delta piece) override {
+    if (strip(turn_->body, piece)) return;
     if (!turn_->streamed) {
       sink_ = turn_->request.begin_stream(turn_->stream);
       turn_->streamed = true;
@@ -361,7 +376,7 @@ void SessionService::ask(const std::shared_ptr<RunningTurn>& turn) {
       .headers = std::move(turn->request.headers)};
   for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk})
     question.rows[static_cast<size_t>(kind)] =
-        wanted_rows(kind, turn->begun.path, session.config());
+        wanted_rows(kind, turn->begun.path, turn->prompt.kept_tokens, session.config());
   std::shared_ptr<llm::StreamSink> listener;
   if (turn->body.stream && turn->request.begin_stream && turn->model.kind != ModelKind::kSglangChat)
     listener = std::make_shared<StreamOfTurn>(turn);
@@ -408,10 +423,11 @@ TurnEnd SessionService::commit(RunningTurn& turn, TurnAnswer answer) {
                               .model = turn.stream.model,
                               .created_unix_s = turn.stream.created_unix_s});
   }
-  std::shared_ptr<Turn> made = new_turn(turn.begun.path, turn.begun.attachment.parent_messages,
-                                        turn.body, turn.prompt, answer, session.config());
-  made->asked_at_unix_s = turn.asked_at_unix_s;
-  made->answered_at_unix_s = static_cast<double>(clock_.unix_seconds());
+  if (answer.choice) answer.reply.members.emplace("id", turn.stream.id);
+  NewTurn made = new_turn(turn.begun.path, turn.begun.attachment.parent_messages, turn.body,
+                          turn.prompt, answer, session.config());
+  made.turn->asked_at_unix_s = turn.asked_at_unix_s;
+  made.turn->answered_at_unix_s = static_cast<double>(clock_.unix_seconds());
   const Session::Committed committed =
       session.commit(turn.begun.attachment, std::move(made), turn.model.name, clock_.now());
   registry_.add_bytes(committed.bytes_more);
@@ -486,9 +502,7 @@ Reply<std::unique_ptr<BodySource>> SessionService::show(const SessionViewer& vie
   json::object metadata = session_metadata(*session, reading, tokenizer.get()).json;
   // For people, also of a line.
   if (!metadata.contains("tree")) metadata["tree"] = tree_of(*session, reading);
-  std::vector<TurnPtr> turns = session->config().history == HistoryKind::kTree
-                                   ? session->all_turns()
-                                   : reading.latest.turns();
+  // Of a tree, too, those of the latest conversation; the metadata tell of the others.
   return make_records_body(
       std::move(turns),
       {.shown = records, .session_id = std::string(id), .metadata = std::move(metadata)});

@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdint>
+#include <cstring>
 #include <future>
 #include <string>
 #include <thread>
@@ -38,6 +39,21 @@ std::vector<int32_t> tokens_of(SessionRig& rig, std::string_view session) {
 
 size_t records_of(SessionRig& rig, std::string_view session) {
   return rig.show(session).at("records").as_array().size();
+}
+
+// The first sample's tensor of experts, whose shape is checked if it is given.
+std::vector<int32_t> rows_of(const std::string& samples, const json::array& shape = {}) {
+  constexpr size_t kLength = 8;
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, samples.data(), kLength);
+  const json::value header = json::parse(samples.substr(kLength, header_bytes));
+  const json::object& tensor = header.at("rollout_routed_experts.0").as_object();
+  if (!shape.empty()) EXPECT_EQ(tensor.at("shape"), shape);
+  const auto begin = tensor.at("data_offsets").at(0).to_number<size_t>();
+  const auto end = tensor.at("data_offsets").at(1).to_number<size_t>();
+  std::vector<int32_t> values((end - begin) / sizeof(int32_t));
+  std::memcpy(values.data(), samples.data() + kLength + header_bytes + begin, end - begin);
+  return values;
 }
 
 TEST(SessionService, AnIdHas32HexadecimalDigitsAndNoOtherIsFound) {
@@ -111,7 +127,8 @@ TEST(SessionService, InATreeConcurrentTurnsAreSiblings) {
   for (auto& end : ends)
     message_of(end.get());
   const json::object shown = rig.show(id);
-  EXPECT_EQ(shown.at("records").as_array().size(), 3U);
+  EXPECT_EQ(shown.at("records").as_array().size(), 1U);
+  EXPECT_EQ(shown.at("metadata").at("tree").at("nodes").as_array().size(), 3U);
   EXPECT_EQ(shown.at("metadata").at("tree").at("leaves").as_array().size(), 3U);
 }
 
@@ -238,7 +255,10 @@ TEST(SessionService, AStreamBeginsWithTheFirstDelta) {
   const std::string id = rig.create();
   struct Sink final : llm::StreamSink {
     std::string text;
-    void on_delta(llm::Delta piece) override { text += piece.text; }
+    void on_delta(llm::Delta piece) override {
+      text += piece.text;
+      EXPECT_TRUE(piece.token_ids.empty());
+    }
   };
   auto sink = std::make_shared<Sink>();
   int begun = 0;
@@ -265,7 +285,10 @@ TEST(SessionService, AStreamBeginsWithTheFirstDelta) {
   auto streamed = turn();
   auto asked = rig.models.next();
   ASSERT_NE(asked->listener, nullptr);
-  asked->listener->on_delta({.text = "hel"});
+  // What the engine tells and the client did not ask for is not streamed.
+  asked->listener->on_delta({.token_ids = {1}, .prompt_token_ids = {2, 3}});
+  EXPECT_EQ(begun, 0);
+  asked->listener->on_delta({.text = "hel", .token_ids = {4}});
   asked->listener->on_delta({.text = "lo", .finish_reason = llm::FinishReason::kStop});
   asked->answer("hello");
   EXPECT_TRUE(std::get<TurnResult>(streamed.get()).streamed);
@@ -302,18 +325,33 @@ TEST(SessionService, SamplesHaveTheRowsOfEveryTurnThoughOnlyNewOnesAreKept) {
     messages.push_back(message("user", "more"));
   }
   const std::vector<int32_t> tokens = tokens_of(rig, id);
-  const std::string samples = rig.samples(id);
-  uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, samples.data(), sizeof header_bytes);
-  const json::object header = json::parse(samples.substr(8, header_bytes)).as_object();
-  const json::object& tensor = header.at("rollout_routed_experts.0").as_object();
-  EXPECT_EQ(tensor.at("shape"), (json::array{tokens.size() - 1, 2, 2}));
-  const auto begin = tensor.at("data_offsets").at(0).to_number<size_t>() + 8 + header_bytes;
-  for (size_t row = 0; row + 1 < tokens.size(); ++row) {
-    int32_t value = 0;
-    std::memcpy(&value, samples.data() + begin + row * 16, sizeof value);
-    ASSERT_EQ(value, static_cast<int32_t>(row));
+  const std::vector<int32_t> values = rows_of(rig.samples(id), {tokens.size() - 1, 2, 2});
+  for (size_t row = 0; row + 1 < tokens.size(); ++row)
+    ASSERT_EQ(values[row * 4], static_cast<int32_t>(row));
+}
+
+TEST(SessionService, RowsThatWereComputedAgainReplaceTheEarlierOnes) {
+  SessionRig rig({.defaults = {.routed_experts = true, .keeps_last_rows = true}});
+  const std::string id = rig.create();
+  json::array messages{message("user", "a")};
+  for (int32_t i = 0; i < 3; ++i) {
+    auto turn = rig.begin(id, messages);
+    auto asked = rig.models.next();
+    EXPECT_EQ(asked->question.rows[0].first_row, 0U);
+    asked->answer("answer", "stop", [i](RowKind, size_t row) {
+      // The first turn's tokens are routed otherwise each time, all others never.
+      return std::vector<int32_t>{row < 5 ? 100 + i : static_cast<int32_t>(row % 100)};
+    });
+    messages.push_back(message_of(turn.get()));
+    messages.push_back(message("user", "more"));
   }
+  const std::vector<int32_t> rows = rows_of(rig.samples(id));
+  ASSERT_EQ(rows.size(), tokens_of(rig, id).size() - 1);
+  for (size_t row = 0; row < rows.size(); ++row)
+    EXPECT_EQ(rows[row], row < 5 ? 102 : static_cast<int32_t>(row % 100));
+  // One copy of each row is kept.
+  const auto bytes = rig.service.counts().bytes;
+  EXPECT_LT(bytes, 10'000);
 }
 
 TEST(SessionService, EvaluationAsksForNoRows) {
