@@ -504,7 +504,7 @@ Reply<std::unique_ptr<BodySource>> SessionService::show(const SessionViewer& vie
   if (!metadata.contains("tree")) metadata["tree"] = tree_of(*session, reading);
   // Of a tree, too, those of the latest conversation; the metadata tell of the others.
   return make_records_body(
-      std::move(turns),
+      reading.latest.turns(),
       {.shown = records, .session_id = std::string(id), .metadata = std::move(metadata)});
 }
 
