@@ -34,7 +34,8 @@ TEST(SessionConfigReader, AnEmptyBodyIsTheDefaults) {
 TEST(SessionConfigReader, TakesWhatThereIs) {
   const SessionConfig config = read(
       R"({"temperature": 1, "top_p": 0.5, "top_k": 40.0, "history": "tree",
-          "routed_experts": true, "match": "loose_tool_call", "priority": "batch", "orphans": "commit", "moe_layers": 48})");
+          "match": "loose_tool_call", "priority": "batch", "orphans": "commit",
+          "routed_experts": true, "moe_layers": 48})");
   EXPECT_EQ(config.temperature, 1.0);
   EXPECT_EQ(config.top_p, 0.5);
   EXPECT_EQ(config.top_k, 40);
