@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 namespace {
 
-llm::Failure refused(std::string message, std::string param) {
+llm::Failure refused_field(std::string message, std::string param) {
   return {.code = "invalid_value", .message = std::move(message), .param = std::move(param)};
 }
 
@@ -66,7 +66,7 @@ std::optional<llm::Failure> take_own_fields(json::object& members) {
     const json::value* value = members.if_contains(field.name);
     if (value == nullptr) continue;
     if (!value->is_null()) {
-      return refused(
+      return refused_field(
           fmt::format("{}={} is not accepted: {}", field.name, json::serialize(*value), field.why),
           std::string(field.name));
     }
@@ -74,7 +74,7 @@ std::optional<llm::Failure> take_own_fields(json::object& members) {
   }
   if (const json::value* n = members.if_contains("n"); n != nullptr) {
     if (!n->is_null() && *n != 1) {
-      return refused(
+      return refused_field(
           fmt::format("n={} is not accepted: a session keeps one answer of each request; send the "
                       "request again for another one",
                       json::serialize(*n)),
@@ -85,10 +85,11 @@ std::optional<llm::Failure> take_own_fields(json::object& members) {
   const json::value* arguments = members.if_contains("chat_template_kwargs");
   if (arguments == nullptr || arguments->is_null()) return std::nullopt;
   if (!arguments->is_object())
-    return refused("chat_template_kwargs must be an object", "chat_template_kwargs");
+    return refused_field("chat_template_kwargs must be an object", "chat_template_kwargs");
   if (arguments->get_object().contains("tools")) {
-    return refused("tools belongs at the top level of the request, not in chat_template_kwargs",
-                   "chat_template_kwargs");
+    return refused_field(
+        "tools belongs at the top level of the request, not in chat_template_kwargs",
+        "chat_template_kwargs");
   }
   return std::nullopt;
 }
@@ -96,17 +97,17 @@ std::optional<llm::Failure> take_own_fields(json::object& members) {
 std::optional<llm::Failure> check_messages(const json::object& members) {
   const json::value* messages = members.if_contains("messages");
   if (messages == nullptr || !messages->is_array() || messages->get_array().empty())
-    return refused("messages must be a list with at least one message", "messages");
+    return refused_field("messages must be a list with at least one message", "messages");
   size_t index = 0;
   for (const json::value& message : messages->get_array()) {
     const std::string at = fmt::format("messages[{}]", index++);
     if (!message.is_object()) {
-      return refused(
+      return refused_field(
           fmt::format("{} must be an object with a role, not {}", at, kind_name(message)), at);
     }
     const std::string_view role = text_in(message.get_object(), "role");
     if (std::ranges::find(kRoles, role) == kRoles.end()) {
-      return refused(
+      return refused_field(
           fmt::format("{} has role={}, which no chat template knows; allowed are assistant, "
                       "developer, system, tool and user",
                       at, role.empty() ? "none" : fmt::format("'{}'", role)),
@@ -144,12 +145,13 @@ std::variant<ChatBody, llm::Failure> read_chat_body(std::string_view text,
   if (!text.empty()) {
     auto parsed = parse_json(text);
     if (const auto* fault = std::get_if<JsonFault>(&parsed)) {
-      return refused(fmt::format("invalid JSON body: {} at byte {}", fault->reason, fault->byte),
-                     "");
+      return refused_field(
+          fmt::format("invalid JSON body: {} at byte {}", fault->reason, fault->byte), "");
     }
     auto& value = std::get<json::value>(parsed);
     if (!value.is_object())
-      return refused(fmt::format("the body must be a JSON object, not {}", kind_name(value)), "");
+      return refused_field(fmt::format("the body must be a JSON object, not {}", kind_name(value)),
+                           "");
     body.members = std::move(value.get_object());
   }
   body.stream = is_true(body.members.if_contains("stream"));

@@ -28,12 +28,13 @@ constexpr std::array<std::string_view, 12> kMembers = {
     "evaluation", "temperature", "top_p",   "top_k",          "history",      "match",
     "priority",   "orphans",     "retries", "routed_experts", "indexer_topk", "moe_layers"};
 
-llm::Failure refused(std::string message, std::string_view param) {
+llm::Failure refused_option(std::string message, std::string_view param) {
   return {.code = "invalid_value", .message = std::move(message), .param = std::string(param)};
 }
 
 llm::Failure must_be(std::string_view name, std::string_view what, const json::value& value) {
-  return refused(fmt::format("{} must be {}, not {}", name, what, json::serialize(value)), name);
+  return refused_option(fmt::format("{} must be {}, not {}", name, what, json::serialize(value)),
+                        name);
 }
 
 std::string unknown_member(std::string_view name) {
@@ -68,7 +69,7 @@ class Reader {
     if (name == "orphans") return read_orphans(value);
     if (name == "priority") return read_priority(value);
     if (name == "retries") return read_retries(value);
-    return refused(unknown_member(name), name);
+    return refused_option(unknown_member(name), name);
   }
 
  private:
@@ -174,12 +175,12 @@ std::variant<SessionConfig, llm::Failure> read_session_config(std::string_view t
   if (!text.empty()) {
     auto parsed = parse_json(text);
     if (const auto* fault = std::get_if<JsonFault>(&parsed)) {
-      return refused(fmt::format("invalid JSON body: {} at byte {}", fault->reason, fault->byte),
-                     "");
+      return refused_option(
+          fmt::format("invalid JSON body: {} at byte {}", fault->reason, fault->byte), "");
     }
     const auto& value = std::get<json::value>(parsed);
     if (!value.is_object()) {
-      return refused(
+      return refused_option(
           fmt::format("the options of a session must be a JSON object, not {}", kind_name(value)),
           "");
     }
