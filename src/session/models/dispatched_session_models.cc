@@ -20,6 +20,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view kRoutingKey = "X-SMG-Routing-Key";
+constexpr int32_t kReaderThreads = 2;
 constexpr int32_t kBadGateway = 502;
 constexpr int32_t kStatusClass = 100;
 
@@ -127,7 +128,10 @@ struct DispatchedSessionModels::Asked {
 
 DispatchedSessionModels::DispatchedSessionModels(dispatch::Models& models, const Clock& clock,
                                                  DispatchedSessionModelsOptions options)
-    : models_(models), clock_(clock), options_(std::move(options)) {}
+    : models_(models),
+      clock_(clock),
+      options_(std::move(options)),
+      readers_(kReaderThreads, async::Executor::Start::kWithFirstTask) {}
 
 DispatchedSessionModels::~DispatchedSessionModels() {
   calls_.wait_for_none();
@@ -190,8 +194,11 @@ void DispatchedSessionModels::offer(std::string_view name, llm::Request request,
       std::move(request), item, 0,
       [this, offered, ended](dispatch::DispatchResult result) {
         offered->end();
-        ended(std::move(result.outcome));
-        calls_.leave();
+        readers_.post(
+            [this, ended, outcome = std::make_shared<llm::Outcome>(std::move(result.outcome))] {
+              ended(std::move(*outcome));
+              calls_.leave();
+            });
       },
       std::move(delivery));
   if (!id) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "async/executor.h"
 #include "async/in_flight_counter.h"
 #include "base/clock.h"
 #include "dispatch/models.h"
@@ -71,6 +72,9 @@ class DispatchedSessionModels final : public SessionModels {
   const Clock& clock_;
   const DispatchedSessionModelsOptions options_;
   async::InFlightCounter calls_;
+
+  // Reads what is left of replies at their end: the threads of backends must not wait for that.
+  async::Executor readers_;
 };
 
 // The message of an answer, as a chat's reply has it. Pure.
