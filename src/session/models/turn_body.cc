@@ -17,13 +17,19 @@ namespace json = boost::json;
 
 namespace {
 
-// Fields of the reference server's upstream: set by the session, so that a client's values count
-// for nothing.
-constexpr std::array<std::string_view, 8> kForced = {
-    "return_meta_info",      "no_stop_trim",
-    "return_routed_experts", "return_indexer_topk",
-    "return_logprob",        "return_sampling_mask",
-    "return_token_ids",      "return_tokens_as_token_ids"};
+// Fields that clients of the reference server send, and that the session answers for or that
+// concern the text of an answer, which is made here of its tokens: a client's values count for
+// nothing.
+constexpr std::array<std::string_view, 10> kForced = {"return_meta_info",
+                                                      "no_stop_trim",
+                                                      "return_routed_experts",
+                                                      "return_indexer_topk",
+                                                      "return_logprob",
+                                                      "return_sampling_mask",
+                                                      "return_token_ids",
+                                                      "skip_special_tokens",
+                                                      "return_tokens_as_token_ids",
+                                                      "spaces_between_special_tokens"};
 
 // Closes the object `text` with one more member, a list of token ids. Written by hand, because a
 // document of 100,000 numbers costs more than all else of a turn.

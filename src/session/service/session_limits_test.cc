@@ -111,6 +111,16 @@ TEST(SessionLimits, TheModelOfASessionIsThatOfItsFirstTurn) {
   EXPECT_EQ(failure_of(end).code, "other_model");
 }
 
+TEST(SessionLimits, AnUnknownModelIsTheOnlyOneThereIs) {
+  SessionRig rig;
+  const std::string id = rig.create();
+  auto turn = rig.begin(id, {message("user", "a")}, {}, {{"model", "gpt-of-the-agent"}});
+  rig.models.next()->answer("b");
+  message_of(turn.get());
+  const json::object shown = rig.show(id, RecordsShown::kNone);
+  EXPECT_EQ(shown.at("metadata").at("model"), "model");
+}
+
 TEST(SessionLimits, ASessionOpensWithItsOwnKeyAndThatOfItsOwner) {
   SessionRig rig;
   const auto created = rig.service.create({.key = "alice"}, "");

@@ -38,6 +38,15 @@ json::value node_or_null(TurnId id) {
   return id == TurnId() ? json::value(nullptr) : json::value(node_of(id));
 }
 
+// Which distribution the log-probabilities are of: "raw", the model's own, before temperature and
+// the like; or "as_served": SGLang applies the temperature unless it is started otherwise, and does
+// not tell.
+std::string_view logprobs_of(const std::optional<SessionModel>& model) {
+  const bool sglang =
+      model && (model->kind == ModelKind::kSglangChat || model->kind == ModelKind::kSglangGenerate);
+  return sglang ? "as_served" : "raw";
+}
+
 }  // namespace
 
 json::object tree_of(const Session& session, const Session::Reading& reading) {
@@ -81,13 +90,13 @@ llm::Chat chat_of(const TurnPath& path) {
 }
 
 SessionMetadata session_metadata(const Session& session, const Session::Reading& reading,
-                                 const llm::Tokenizer* tokenizer) {
+                                 const std::optional<SessionModel>& model) {
   SessionMetadata metadata;
   json::object& members = metadata.json;
   const TurnPath& latest = reading.latest;
   const std::vector<int32_t> tokens = latest.all_tokens();
-  if (tokenizer != nullptr && !latest.empty()) {
-    if (auto found = find_mismatches(latest, chat_of(latest), *tokenizer)) {
+  if (model && !latest.empty()) {
+    if (auto found = find_mismatches(latest, chat_of(latest), *model->tokenizer)) {
       metadata.mismatches = *std::move(found);
       members["tito_session_mismatch"] = to_json(metadata.mismatches);
     }
@@ -97,8 +106,7 @@ SessionMetadata session_metadata(const Session& session, const Session::Reading&
   if (session.config().history == HistoryKind::kTree) members["tree"] = tree_of(session, reading);
   members["history"] = to_string(session.config().history);
   members["model"] = text_or_null(reading.model);
-  // Of the model's own distribution, before temperature and the like; as its server reports them.
-  members["logprobs"] = "raw";
+  members["logprobs"] = logprobs_of(model);
   members["turns"] = reading.turns;
   members["rollbacks"] = reading.rollbacks;
   members["messages"] = latest.messages();

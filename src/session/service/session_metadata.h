@@ -4,12 +4,12 @@
 #pragma once
 
 #include <boost/json/object.hpp>
-#include <string_view>
+#include <optional>
 #include <vector>
 
 #include "llm/request.h"
-#include "llm/tokenizer.h"
 #include "session/history/turn_path.h"
+#include "session/models/session_models.h"
 #include "session/samples/mismatch.h"
 #include "session/service/session.h"
 
@@ -29,8 +29,9 @@ struct SessionMetadata {
 
 // Members, in order: tito_session_mismatch (absent where it cannot be computed),
 // accumulated_token_ids, max_trim_tokens; of a tree also `tree`; then ours: history, model,
-// logprobs, turns, rollbacks, messages. `tokenizer` may be null: there was no turn.
+// logprobs, turns, rollbacks, messages. `model`: of its turns; nothing: there was none, or it is
+// not there any more.
 SessionMetadata session_metadata(const Session& session, const Session::Reading& reading,
-                                 const llm::Tokenizer* tokenizer);
+                                 const std::optional<SessionModel>& model);
 
 }  // namespace windrow::session

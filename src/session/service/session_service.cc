@@ -191,6 +191,8 @@ SessionService::SessionService(const Clock& clock, SessionOptions options, std::
       options_(std::move(options)),
       seed_(seed),
       instance_id_(next_secret(kIdBytes)),
+      began_at_(clock.now()),
+      began_at_unix_s_(clock.unix_seconds()),
       registry_(options_.limits),
       commits_(kCommitThreads, async::Executor::Start::kWithFirstTask) {}
 
@@ -218,6 +220,23 @@ std::string SessionService::next_secret(size_t bytes) {
   return hex_of(hash.finish_bytes().substr(0, bytes));
 }
 
+double SessionService::unix_now() const {
+  return static_cast<double>(began_at_unix_s_) + seconds(clock_.now() - began_at_);
+}
+
+// Agents name models as they like: a name that the server does not know stands for its only model,
+// where it has one.
+Reply<SessionModel> SessionService::model_for(std::string_view name) const {
+  SessionModels& models = *models_.load();
+  Reply<SessionModel> named = models.find(name);
+  if (const auto* failure = failure_of(named);
+      failure != nullptr && failure->code == "model_not_found" && !name.empty()) {
+    Reply<SessionModel> only = models.find("");
+    if (failure_of(only) == nullptr) return only;
+  }
+  return named;
+}
+
 std::optional<llm::Failure> SessionService::not_started() const {
   if (models_ != nullptr && !stopping_) return std::nullopt;
   return starting();
@@ -241,11 +260,9 @@ Reply<CreatedSession> SessionService::create(const SessionViewer& viewer, std::s
   auto config = read_session_config(body, options_.defaults, viewer.priority_max);
   if (auto* failure = std::get_if<llm::Failure>(&config)) return std::move(*failure);
   const CreatedSession created{.id = next_secret(kIdBytes), .key = "ws-" + next_secret(kKeyBytes)};
-  auto added = registry_.add({.id = created.id,
-                              .key = created.key,
-                              .owner = viewer.key,
-                              .created_at_unix_s = static_cast<double>(clock_.unix_seconds())},
-                             std::get<SessionConfig>(std::move(config)), clock_.now());
+  auto added = registry_.add(
+      {.id = created.id, .key = created.key, .owner = viewer.key, .created_at_unix_s = unix_now()},
+      std::get<SessionConfig>(std::move(config)), clock_.now());
   const std::scoped_lock lock(mutex_);
   if (auto* failure = std::get_if<llm::Failure>(&added)) {
     ++counts_.refused_by_limits;
@@ -257,7 +274,7 @@ Reply<CreatedSession> SessionService::create(const SessionViewer& viewer, std::s
 
 Reply<std::vector<SessionView>> SessionService::list(const SessionViewer& viewer) const {
   const TimePoint now = clock_.now();
-  const auto unix_now = static_cast<double>(clock_.unix_seconds());
+  const double unix_time = unix_now();
   std::vector<SessionView> views;
   for (const SessionPtr& session : registry_.all()) {
     const Session::Identity& identity = session->identity();
@@ -273,7 +290,7 @@ Reply<std::vector<SessionView>> SessionService::list(const SessionViewer& viewer
                      .in_flight = reading.in_flight,
                      .bytes = reading.bytes,
                      .created_at_unix_s = identity.created_at_unix_s,
-                     .used_at_unix_s = unix_now - seconds(now - reading.used_at)});
+                     .used_at_unix_s = unix_time - seconds(now - reading.used_at)});
   }
   std::ranges::sort(views, {}, [](const SessionView& view) {
     return std::pair(view.created_at_unix_s, view.id);
@@ -335,7 +352,7 @@ void SessionService::prepare(const std::shared_ptr<RunningTurn>& turn, std::stop
 
   std::string name(text_in(turn->body.members, "model"));
   if (name.empty()) name = session.model();
-  auto model = models_.load()->find(name);
+  auto model = model_for(name);
   if (auto* failure = std::get_if<llm::Failure>(&model)) return finish(turn, std::move(*failure));
   turn->model = std::get<SessionModel>(std::move(model));
 
@@ -362,7 +379,7 @@ void SessionService::prepare(const std::shared_ptr<RunningTurn>& turn, std::stop
 
 void SessionService::ask(const std::shared_ptr<RunningTurn>& turn) {
   const Session& session = *turn->session;
-  turn->asked_at_unix_s = static_cast<double>(clock_.unix_seconds());
+  turn->asked_at_unix_s = unix_now();
   turn->stream = {.id = std::string(kReplyId) + next_secret(kIdBytes),
                   .model = turn->model.name,
                   .created_unix_s = clock_.unix_seconds(),
@@ -427,7 +444,7 @@ TurnEnd SessionService::commit(RunningTurn& turn, TurnAnswer answer) {
   NewTurn made = new_turn(turn.begun.path, turn.begun.attachment.parent_messages, turn.body,
                           turn.prompt, answer, session.config());
   made.turn->asked_at_unix_s = turn.asked_at_unix_s;
-  made.turn->answered_at_unix_s = static_cast<double>(clock_.unix_seconds());
+  made.turn->answered_at_unix_s = unix_now();
   const Session::Committed committed =
       session.commit(turn.begun.attachment, std::move(made), turn.model.name, clock_.now());
   registry_.add_bytes(committed.bytes_more);
@@ -494,12 +511,12 @@ Reply<std::unique_ptr<BodySource>> SessionService::show(const SessionViewer& vie
   if (const auto* failure = failure_of(opened)) return *failure;
   const SessionPtr& session = std::get<SessionPtr>(opened);
   const Session::Reading reading = session->read(/*with_paths=*/true);
-  std::shared_ptr<const llm::Tokenizer> tokenizer;
+  std::optional<SessionModel> model;
   if (SessionModels* models = models_; models != nullptr && !reading.model.empty()) {
-    auto model = models->find(reading.model);
-    if (auto* found = std::get_if<SessionModel>(&model)) tokenizer = std::move(found->tokenizer);
+    auto found = models->find(reading.model);
+    if (auto* one = std::get_if<SessionModel>(&found)) model = std::move(*one);
   }
-  json::object metadata = session_metadata(*session, reading, tokenizer.get()).json;
+  json::object metadata = session_metadata(*session, reading, model).json;
   // For people, also of a line.
   if (!metadata.contains("tree")) metadata["tree"] = tree_of(*session, reading);
   // Of a tree, too, those of the latest conversation; the metadata tell of the others.
@@ -519,13 +536,13 @@ Reply<std::unique_ptr<BodySource>> SessionService::samples(const SessionViewer& 
   auto& request = std::get<SamplesRequest>(asked);
   const SessionPtr& session = std::get<SessionPtr>(opened);
   const Session::Reading reading = session->read(/*with_paths=*/true);
-  std::shared_ptr<const llm::Tokenizer> tokenizer;
+  std::optional<SessionModel> model;
   if (!reading.model.empty()) {
-    auto model = models_.load()->find(reading.model);
-    if (auto* failure = std::get_if<llm::Failure>(&model)) return std::move(*failure);
-    tokenizer = std::get<SessionModel>(std::move(model)).tokenizer;
+    auto found = models_.load()->find(reading.model);
+    if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
+    model = std::get<SessionModel>(std::move(found));
   }
-  SessionMetadata metadata = session_metadata(*session, reading, tokenizer.get());
+  SessionMetadata metadata = session_metadata(*session, reading, model);
   {
     const std::scoped_lock lock(mutex_);
     for (const Mismatch& mismatch : metadata.mismatches)
@@ -533,12 +550,12 @@ Reply<std::unique_ptr<BodySource>> SessionService::samples(const SessionViewer& 
   }
   const bool tree = session->config().history == HistoryKind::kTree;
   Samples samples{.empty = EmptyReason::kNoRecords};
-  if (tokenizer) {
+  if (model) {
     const std::vector<TurnPath> paths = session->kept_paths();
-    auto assembled = assemble(paths, request.rules, *tokenizer);
+    auto assembled = assemble(paths, request.rules, *model->tokenizer);
     if (auto* failure = std::get_if<llm::Failure>(&assembled)) return std::move(*failure);
     samples = std::get<Samples>(std::move(assembled));
-    if (tree) add_metadata_of_trees(paths, request.agent.if_object(), *tokenizer, samples);
+    if (tree) add_metadata_of_trees(paths, request.agent.if_object(), *model->tokenizer, samples);
   }
   SamplesBodyOptions options{.with_reward = tree};
   options.shapes[static_cast<size_t>(RowKind::kRoutedExperts)].layers =

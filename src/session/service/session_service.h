@@ -134,8 +134,8 @@ class SessionService {
   const std::string& instance_id() const { return instance_id_; }
   const SessionOptions& options() const { return options_; }
 
-  // --- 404 if there is no such session, or the viewer may not see it; 410 if it was removed for
-  // its age or by DELETE, as long as that is remembered ---
+  // --- 404 if there is no such session, 401 if the viewer may not use it, 410 if it expired (as
+  // long as that is remembered) ---
 
   // `body`: the options of one session (docs/sessions.md); empty or "{}" for the defaults. 400 for
   // what it may not have, 429 `too_many_sessions`, 507 `sessions_full`.
@@ -175,6 +175,8 @@ class SessionService {
   Reply<SessionPtr> open(const SessionViewer& viewer, std::string_view id) const;
   std::optional<llm::Failure> not_started() const;
   std::string next_secret(size_t bytes);
+  double unix_now() const;  // with fractions of a second
+  Reply<SessionModel> model_for(std::string_view name) const;
   void prepare(const std::shared_ptr<RunningTurn>& turn, std::stop_token unwanted);
   void ask(const std::shared_ptr<RunningTurn>& turn);
   void answered(const std::shared_ptr<RunningTurn>& turn, TurnOutcome outcome);
@@ -186,6 +188,8 @@ class SessionService {
   const std::string seed_;
   std::atomic<uint64_t> secrets_ = 0;
   const std::string instance_id_;
+  const TimePoint began_at_;
+  const int64_t began_at_unix_s_;
   SessionRegistry registry_;
   std::atomic<SessionModels*> models_ = nullptr;
   std::atomic<bool> stopping_ = false;
