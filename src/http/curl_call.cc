@@ -12,6 +12,9 @@
 namespace windrow::http {
 namespace {
 
+// libcurl's own is an eighth of that.
+constexpr long kLongReplyBuffer = 128L * 1024;
+
 // For options that cannot fail but for want of memory.
 template <class Value>
 void set(CURL* easy, CURLoption option, Value value) {
@@ -144,6 +147,8 @@ void CurlCall::set_options() {
     set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   }
   if (!shared_.options.ca_file.empty()) set(easy, CURLOPT_CAINFO, shared_.options.ca_file.c_str());
+  // A reply that may be large is read by fewer calls of the system.
+  if (request_.limits.taken_bytes_max) set(easy, CURLOPT_BUFFERSIZE, kLongReplyBuffer);
   // CurlClient's limits end a call; libcurl's would count from its own start of the call.
   set(easy, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
 }
