@@ -1,5 +1,6 @@
 #include "session/replies/blob_scanner.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -43,9 +44,15 @@ bool is_json_space(char byte) {
 }
 
 // Of numbers, true, false and null.
+constexpr std::array<bool, 256> kOfWord = [] {
+  std::array<bool, 256> of_word{};
+  for (const char byte : std::string_view("0123456789abcdefghijklmnopqrstuvwxyz-+.E"))
+    of_word[static_cast<unsigned char>(byte)] = true;
+  return of_word;
+}();
+
 bool is_of_word(char byte) {
-  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || byte == '-' ||
-         byte == '+' || byte == '.' || byte == 'E';
+  return kOfWord[static_cast<unsigned char>(byte)];
 }
 
 }  // namespace
@@ -102,6 +109,11 @@ void BlobScanner::take_rest(std::string_view bytes, size_t& at) {
       }
       if (!take_structure(byte)) return;
       ++at;
+      // More of a word is as good as its beginning. A rest is numbers, most of all.
+      if (is_of_word(byte)) {
+        while (at < bytes.size() && is_of_word(bytes[at]))
+          ++at;
+      }
       continue;
     }
     at = end_of_string(bytes, at);
