@@ -8,6 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <future>
 #include <mutex>
@@ -71,7 +72,7 @@ class AgentsProcess {
         read();
       }
       report_.turn_ms.push_back(ms_since(begin));
-      if (order_.asked == Asked::kHealth) std::this_thread::sleep_for(kHealthPeriod);
+      if (order_.asked == Asked::kHealth) pause(kHealthPeriod);
     } while (!stopped);
     return std::move(report_);
   }
@@ -104,13 +105,18 @@ class AgentsProcess {
     for (int32_t i = 0; i < order_.turns; ++i) {
       if (order_.pause_us > 0) {
         const double share = 0.5 + random.unit();
-        std::this_thread::sleep_for(std::chrono::microseconds(
+        pause(std::chrono::microseconds(
             static_cast<int64_t>(share * static_cast<double>(order_.pause_us))));
       }
       take_turn(conversation, random);
     }
     const std::scoped_lock lock(mutex_);
     report_.tokens += conversation.tokens;
+  }
+
+  void pause(std::chrono::microseconds time) {
+    std::unique_lock lock(mutex_);
+    never_.wait_for(lock, time, [] { return false; });
   }
 
   void take_turn(Conversation& conversation, Random& random) {
@@ -180,6 +186,7 @@ class AgentsProcess {
   AgentsOrder order_;
   std::vector<Conversation> conversations_;
   std::mutex mutex_;
+  std::condition_variable never_;
   AgentsReport report_;
 };
 
