@@ -27,6 +27,10 @@ std::variant<boost::json::value, JsonFault> parse_json(std::string_view text,
   return fault;
 }
 
+boost::json::value parse_written_json(std::string_view text) {
+  return boost::json::parse(text, {}, {.max_depth = kWrittenJsonDepthMax});
+}
+
 const boost::json::value* JsonLineParser::parse(std::string_view text, size_t depth_max) {
   value_.reset();
   // A new resource, not a released one: after a release Boost's doubles its blocks for ever.

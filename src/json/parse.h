@@ -32,6 +32,9 @@ struct JsonFault {
 std::variant<boost::json::value, JsonFault> parse_json(std::string_view text,
                                                        boost::json::storage_ptr memory = {});
 
+// Parses a text that Windrow wrote itself. Another one is a defect, and throws.
+boost::json::value parse_written_json(std::string_view text);
+
 // JsonLineParser: parses the lines of a log one after the other, in memory that is used again for
 // each. Used by one thread.
 class JsonLineParser {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <mutex>
 #include <utility>
 
 #include "base/hash.h"
 #include "dispatch/dispatcher.h"
+#include "json/parse.h"
 #include "llm/answer_json.h"
 #include "session/models/turn_body.h"
 #include "session/models/turn_sink.h"
@@ -110,7 +110,7 @@ json::object message_of(const llm::Choice& choice) {
   said.token_ids.clear();
   answer.choices.push_back(std::move(said));
   const std::string text = llm::answer_to_json(llm::Endpoint::kChatCompletions, "", "", 0, answer);
-  json::value reply = json::parse(text);
+  json::value reply = parse_written_json(text);
   return std::move(
       reply.as_object().at("choices").as_array().at(0).as_object().at("message").as_object());
 }

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
+
+#include "json/parse.h"
 
 namespace windrow::session {
 
@@ -106,7 +107,7 @@ std::optional<llm::Failure> add_structure(const llm::Request& request, bool vllm
   switch (spec.kind) {
     case llm::StructureSpec::Kind::kJsonSchema:
       if (vllm) {
-        structure["json"] = json::parse(spec.text);
+        structure["json"] = parse_written_json(spec.text);
       } else {
         structure["json_schema"] = spec.text;
       }

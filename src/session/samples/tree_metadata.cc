@@ -1,11 +1,11 @@
 #include "session/samples/tree_metadata.h"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-#include <boost/system/error_code.hpp>
 #include <cstdint>
 #include <string_view>
 #include <utility>
+
+#include "json/parse.h"
 
 namespace windrow::session {
 namespace {
@@ -36,9 +36,8 @@ int64_t node_of(TurnId turn) {
 
 std::string response_id_of(const Turn& turn) {
   if (!turn.reply_members) return {};
-  boost::system::error_code error;
-  const boost::json::value reply = boost::json::parse(*turn.reply_members, error);
-  if (error || !reply.is_object()) return {};
+  const boost::json::value reply = parse_written_json(*turn.reply_members);
+  if (!reply.is_object()) return {};
   const boost::json::value* id = reply.get_object().if_contains("id");
   return id != nullptr && id->is_string() ? std::string(id->get_string()) : std::string();
 }

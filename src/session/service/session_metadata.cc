@@ -1,13 +1,13 @@
 #include "session/service/session_metadata.h"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "json/parse.h"
 #include "json/values.h"
 #include "session/samples/tree_metadata.h"
 #include "session/service/session_config_reader.h"
@@ -78,11 +78,11 @@ llm::Chat chat_of(const TurnPath& path) {
   llm::Chat chat;
   for (const TurnPtr& turn : path.turns()) {
     for (const StoredMessage& message : turn->appended)
-      chat.messages.push_back(json::parse(message.text));
-    chat.messages.push_back(json::parse(turn->answer.text));
+      chat.messages.push_back(parse_written_json(message.text));
+    chat.messages.push_back(parse_written_json(turn->answer.text));
   }
   if (path.empty() || !path.last().chat_members) return chat;
-  json::object members = json::parse(*path.last().chat_members).as_object();
+  json::object members = parse_written_json(*path.last().chat_members).as_object();
   chat.tools = std::move(members.at("tools").as_array());
   chat.template_arguments = std::move(members.at("template_arguments").as_object());
   chat.wishes = std::move(members.at("wishes").as_object());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -52,6 +53,18 @@ llm::Failure not_yours() {
           .message =
               "a session is used with the key that came with it, or with the API key that "
               "created it"};
+}
+
+llm::Failure no_memory_for_turn() {
+  return {.status = 507,
+          .code = "sessions_full",
+          .message = "the server has no memory for this turn; delete sessions that are done with"};
+}
+
+llm::Failure defect() {
+  return {.status = 500,
+          .code = "internal_error",
+          .message = "this server could not take this turn; this is a bug of the server"};
 }
 
 llm::Failure bad_samples_body(std::string message) {
@@ -157,6 +170,7 @@ struct SessionService::RunningTurn {
   double asked_at_unix_s = 0;
   StreamBegin stream;
   std::atomic<bool> streamed = false;
+  std::atomic<bool> ended = false;
 
   // Where its client leaves.
   struct Leave {
@@ -329,12 +343,20 @@ SessionCounts SessionService::counts() const {
 
 void SessionService::turn(TurnRequest request, std::stop_token unwanted,
                           std::function<void(TurnEnd)> done) {
-  if (auto failure = not_started()) return done(*std::move(failure));
   auto turn = std::make_shared<RunningTurn>();
   turn->request = std::move(request);
   turn->done = std::move(done);
+  // Before it is asked whether the service stops, because stop() waits for those that have entered.
   running_.enter();
-  prepare(turn, std::move(unwanted));
+  if (auto failure = not_started()) return finish(turn, *std::move(failure));
+  // A turn that the server cannot take fails alone.
+  try {
+    prepare(turn, std::move(unwanted));
+  } catch (const std::bad_alloc&) {
+    finish(turn, no_memory_for_turn());
+  } catch (const std::exception&) {
+    finish(turn, defect());
+  }
 }
 
 void SessionService::prepare(const std::shared_ptr<RunningTurn>& turn, std::stop_token unwanted) {
@@ -406,20 +428,23 @@ void SessionService::answered(const std::shared_ptr<RunningTurn>& turn, TurnOutc
   auto held = std::make_shared<TurnOutcome>(std::move(outcome));
   commits_.post([this, turn, held] {
     if (auto* answer = std::get_if<TurnAnswer>(held.get())) {
-      // A turn that the server has no memory for fails alone.
-      try {
-        finish(turn, commit(*turn, std::move(*answer)));
-      } catch (const std::bad_alloc&) {
-        finish(turn, llm::Failure{.status = 507,
-                                  .code = "sessions_full",
-                                  .message = "the server has no memory for this turn"});
-      }
+      finish(turn, commit_or_fail(*turn, std::move(*answer)));
     } else if (auto* passed = std::get_if<PassedReply>(held.get())) {
       finish(turn, std::move(*passed));
     } else {
       finish(turn, std::move(std::get<llm::Failure>(*held)));
     }
   });
+}
+
+TurnEnd SessionService::commit_or_fail(RunningTurn& turn, TurnAnswer answer) {
+  try {
+    return commit(turn, std::move(answer));
+  } catch (const std::bad_alloc&) {
+    return no_memory_for_turn();
+  } catch (const std::exception&) {
+    return defect();
+  }
 }
 
 TurnEnd SessionService::commit(RunningTurn& turn, TurnAnswer answer) {
@@ -459,6 +484,8 @@ TurnEnd SessionService::commit(RunningTurn& turn, TurnAnswer answer) {
 }
 
 void SessionService::finish(const std::shared_ptr<RunningTurn>& turn, TurnEnd end) {
+  // A call of a model that goes on although it could not be asked properly ends a second time.
+  if (turn->ended.exchange(true)) return;
   turn->leave.reset();
   if (turn->begun.call != 0) turn->session->end(turn->begun.call, clock_.now());
   auto* failure = std::get_if<llm::Failure>(&end);
@@ -482,7 +509,12 @@ void SessionService::pass(const SessionViewer& viewer, std::string_view id, llm:
                           std::string body, std::vector<llm::RequestHeader> headers,
                           std::stop_token unwanted,
                           std::function<void(std::variant<PassedReply, llm::Failure>)> done) {
-  if (auto failure = not_started()) return done(*std::move(failure));
+  running_.enter();
+  const auto finish = [this, done = std::move(done)](std::variant<PassedReply, llm::Failure> got) {
+    done(std::move(got));
+    running_.leave();
+  };
+  if (auto failure = not_started()) return finish(*std::move(failure));
   auto opened = open(viewer, id);
   std::string model;
   TurnCaller caller{.key = viewer.key};
@@ -491,15 +523,10 @@ void SessionService::pass(const SessionViewer& viewer, std::string_view id, llm:
     caller = {.key = (*session)->identity().owner, .priority = (*session)->config().priority};
   } else if (const auto& failure = std::get<llm::Failure>(opened);
              failure.status == 401 || (!viewer.sees_all && viewer.key.empty())) {
-    return done(failure);
+    return finish(failure);
   }
-  running_.enter();
   models_.load()->pass(model, id, caller, std::move(verbatim), std::move(body), std::move(headers),
-                       std::move(unwanted),
-                       [this, done = std::move(done)](std::variant<PassedReply, llm::Failure> got) {
-                         done(std::move(got));
-                         running_.leave();
-                       });
+                       std::move(unwanted), finish);
 }
 
 // --- what a session has

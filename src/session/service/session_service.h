@@ -180,6 +180,7 @@ class SessionService {
   void prepare(const std::shared_ptr<RunningTurn>& turn, std::stop_token unwanted);
   void ask(const std::shared_ptr<RunningTurn>& turn);
   void answered(const std::shared_ptr<RunningTurn>& turn, TurnOutcome outcome);
+  TurnEnd commit_or_fail(RunningTurn& turn, TurnAnswer answer);
   TurnEnd commit(RunningTurn& turn, TurnAnswer answer);
   void finish(const std::shared_ptr<RunningTurn>& turn, TurnEnd end);
 

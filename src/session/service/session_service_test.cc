@@ -365,6 +365,26 @@ TEST(SessionService, EvaluationAsksForNoRows) {
   message_of(turn.get());
 }
 
+// As deep as a body may be, which is deeper than the library's parser goes by default.
+TEST(SessionService, KeepsWhatIsNestedDeep) {
+  SessionRig rig;
+  const std::string id = rig.create();
+  json::value schema = json::object{{"type", "string"}};
+  for (int i = 0; i < 50; ++i)
+    schema = json::object{{"type", "object"}, {"properties", {{"a", std::move(schema)}}}};
+  const json::object more{
+      {"tools", {{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", schema}}}}}}};
+  const json::object question = message("user", "a");
+  json::array messages{question};
+  rig.models.answer_all([](const TurnQuestion& asked) { return testing::make_answer(asked, "b"); });
+  for (int turn = 0; turn < 2; ++turn) {
+    messages.push_back(message_of(rig.begin(id, messages, {}, more).get()));
+    messages.push_back(question);
+  }
+  EXPECT_EQ(records_of(rig, id), 2U);
+  EXPECT_GT(rig.samples(id).size(), 0U);
+}
+
 // Turns, deletions and readers side by side: nothing hangs, and what stays adds up.
 TEST(SessionService, TurnsRaceWithDeletes) {
   SessionRig rig;

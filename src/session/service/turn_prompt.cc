@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <utility>
 
+#include "json/parse.h"
 #include "json/values.h"
 
 namespace windrow::session {
@@ -32,7 +32,7 @@ std::variant<TurnPrompt, llm::Failure> make_turn_prompt(const TurnPath& path, si
         const std::string_view role = text_in(message.as_object(), "role");
         return role == "system" || role == "developer";
       });
-  auto added = tokenizer.append({.message = json::parse(last.answer.text).as_object(),
+  auto added = tokenizer.append({.message = parse_written_json(last.answer.text).as_object(),
                                  .tokens = last.sampled,
                                  .has_system = has_system},
                                 appended);

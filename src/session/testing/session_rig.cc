@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+
+#include "json/parse.h"
 
 namespace windrow::session::testing {
 
@@ -46,7 +47,7 @@ json::object SessionRig::show(std::string_view session, RecordsShown records) {
     ADD_FAILURE() << failure->message;
     return {};
   }
-  return json::parse(text_of(*std::get<std::unique_ptr<BodySource>>(shown))).as_object();
+  return parse_written_json(text_of(*std::get<std::unique_ptr<BodySource>>(shown))).as_object();
 }
 
 std::string SessionRig::samples(std::string_view session, std::string_view body) {
@@ -69,7 +70,7 @@ json::object message_of(const TurnEnd& end) {
     ADD_FAILURE() << (failure == nullptr ? "a passed reply" : failure->message);
     return {};
   }
-  json::object reply = json::parse(result->body).as_object();
+  json::object reply = parse_written_json(result->body).as_object();
   return reply.at("choices").as_array().at(0).as_object().at("message").as_object();
 }
 
