@@ -54,6 +54,7 @@ struct TurnFigures {
   int64_t spec_drafted = 0;
   int64_t spec_passes = 0;
   std::optional<double> latency_s;  // `e2e_latency`: the server's own time for it
+  int64_t indexer_layers = 0;       // `indexer_topk_num_layers`: those of a row; 0: not told
 };
 
 struct Turn {

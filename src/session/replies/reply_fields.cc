@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <utility>
@@ -19,7 +20,7 @@ std::optional<int32_t> token_of(const boost::json::value& value) {
   return static_cast<int32_t>(*number);
 }
 
-std::optional<double> logprob_of(const boost::json::value& value) {
+std::optional<double> finite_number(const boost::json::value& value) {
   double number = 0;
   if (const double* fraction = value.if_double()) {
     number = *fraction;
@@ -96,7 +97,7 @@ bool read_logprobs(const boost::json::array& list, std::string_view name,
                    std::vector<double>& logprobs, std::string& wrong) {
   logprobs.reserve(logprobs.size() + list.size());
   for (size_t i = 0; i < list.size(); ++i) {
-    const std::optional<double> logprob = logprob_of(list[i]);
+    const std::optional<double> logprob = finite_number(list[i]);
     if (!logprob) {
       wrong = no_number(name, i, "a log-probability", list[i]);
       return false;
@@ -113,7 +114,7 @@ bool read_token_logprobs(const boost::json::array& list, std::vector<int32_t>& t
   for (size_t i = 0; i < list.size(); ++i) {
     const boost::json::array* pair = list[i].if_array();
     const bool is_pair = pair != nullptr && pair->size() >= 2;
-    const std::optional<double> logprob = is_pair ? logprob_of((*pair)[0]) : std::nullopt;
+    const std::optional<double> logprob = is_pair ? finite_number((*pair)[0]) : std::nullopt;
     const std::optional<int32_t> token = is_pair ? token_of((*pair)[1]) : std::nullopt;
     if (!logprob || !token) {
       wrong = no_number("output_token_logprobs", i, "[log-probability, token id]", list[i]);
@@ -136,6 +137,9 @@ TurnFigures sglang_figures(const boost::json::object& meta_info) {
   figures.spec_drafted = number_in(meta_info, "spec_num_proposed_drafts",
                                    number_in(meta_info, "spec_draft_token_num"));
   figures.spec_passes = number_in(meta_info, "spec_verify_ct");
+  if (const boost::json::value* latency = meta_info.if_contains("e2e_latency"))
+    figures.latency_s = finite_number(*latency);
+  figures.indexer_layers = std::max<int64_t>(number_in(meta_info, "indexer_topk_num_layers"), 0);
   return figures;
 }
 

@@ -76,8 +76,6 @@ class SglangChatReader final : public ReplyReader {
     if (!read_sampled(*meta_info, listed->get_array())) return false;
     reply().finish_reason = std::string(text_in(*choice, "finish_reason"));
     reply().figures = sglang_figures(*meta_info);
-    const int64_t layers = number_in(*meta_info, "indexer_topk_num_layers");
-    reply().indexer_layers = layers > 0 ? static_cast<size_t>(layers) : 0;
     for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk}) {
       if (!check_rows_were_read(*meta_info, kind, to_string(kind))) return false;
     }

@@ -70,7 +70,7 @@ TEST(SglangChatReader, ReadsTokensRowsAndFigures) {
   const ChatReply chat{
       .meta_info = fmt::format(
           R"(,"prompt_tokens":3,"cached_tokens":2,"weight_version":"w7","routed_experts":"{}",)"
-          R"("indexer_topk":"{}","indexer_topk_num_layers":3,"spec_verify_ct":4,)"
+          R"("indexer_topk":"{}","indexer_topk_num_layers":3,"e2e_latency":0.25,"spec_verify_ct":4,)"
           R"("spec_accept_token_num":5,"spec_draft_token_num":6)",
           base64_ints(numbers_from(0, 8)), base64_ints(numbers_from(100, 12)))};
   for (const size_t piece : {1UL, 7UL, 64UL, 100'000UL}) {
@@ -82,10 +82,11 @@ TEST(SglangChatReader, ReadsTokensRowsAndFigures) {
     EXPECT_EQ(reply.figures.prompt_tokens, 3);
     EXPECT_EQ(reply.figures.cached_tokens, 2);
     EXPECT_EQ(reply.figures.weight_version, "w7");
+    EXPECT_EQ(reply.figures.latency_s, 0.25);
     EXPECT_EQ(reply.figures.spec_passes, 4);
     EXPECT_EQ(reply.figures.spec_accepted, 5);
     EXPECT_EQ(reply.figures.spec_drafted, 6);
-    EXPECT_EQ(reply.indexer_layers, 3);
+    EXPECT_EQ(reply.figures.indexer_layers, 3);
     ASSERT_NE(reply.rows[0], nullptr);
     EXPECT_EQ(reply.rows[0]->values_per_row, 2);
     EXPECT_EQ(numbers_of(*reply.rows[0]), numbers_from(0, 8));

@@ -64,8 +64,6 @@ class SglangGenerateReader final : public ReplyReader {
           reply().tokens.size(), objects_, options().streamed ? "events" : "object"));
     }
     reply().figures = sglang_figures(meta_info_);
-    const int64_t layers = number_in(meta_info_, "indexer_topk_num_layers");
-    reply().indexer_layers = layers > 0 ? static_cast<size_t>(layers) : 0;
     if (!take_rows(RowKind::kRoutedExperts) || !take_rows(RowKind::kIndexerTopk)) return false;
     reply().members.emplace("meta_info", std::move(meta_info_));
     return true;

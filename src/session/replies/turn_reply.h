@@ -30,7 +30,6 @@ struct TurnReply {
 
   // The rows from WantedRows::first_row to the last but one token. Null: the server told none.
   std::shared_ptr<TokenRows> rows[kRowKinds];
-  size_t indexer_layers = 0;  // what the server told of indexer_topk; 0: nothing
 
   std::string finish_reason;
   TurnFigures figures;

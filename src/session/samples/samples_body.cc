@@ -49,8 +49,11 @@ struct Tensor {
   uint64_t bytes() const { return uint64_t{items()} * item_bytes; }
 };
 
+// Servers tell the layers of indexer_topk alone.
 std::vector<size_t> rows_shape(const Sample& sample, RowKind kind, size_t layers) {
   const size_t each = sample.path.values_per_row(kind);
+  const int64_t told = sample.path.last().figures.indexer_layers;
+  if (kind == RowKind::kIndexerTopk && told > 0) layers = static_cast<size_t>(told);
   if (layers == 0 || each % layers != 0) layers = 1;
   return {sample.rows(), layers, each / layers};
 }

@@ -192,6 +192,18 @@ TEST(SamplesBody, ARowThatLayersDoNotDivideIsOneList) {
   }
 }
 
+TEST(SamplesBody, IndexerRowsHaveTheLayersThatTheServerTold) {
+  Sample sample = golden_sample();
+  auto last = std::make_shared<Turn>(sample.path.last());
+  last->rows[1] = last->rows[0];
+  last->figures.indexer_layers = 2;
+  sample.path = TurnPath({last});
+  sample.has_rows[1] = true;
+  const auto body = make_samples_body({.samples = {sample}, .empty = {}}, {});
+  const File file = file_of(all_of(*body, 100));
+  EXPECT_EQ(file.tensors.at("rollout_indexer_topk.0").shape, (std::vector<size_t>{4, 2, 3}));
+}
+
 TEST(SamplesBody, TreesHaveARewardForEachSample) {
   Sample with = golden_sample();
   with.metadata["reward"] = 1.5;
