@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
+#include <exception>
 #include <new>
 #include <string>
 #include <utility>
@@ -240,6 +241,8 @@ void SessionCalls::take(Access access, async::Executor& workers, Work work,
       (this->*work)(accepted);
     } catch (const std::bad_alloc&) {
       accepted->refuse(no_memory("for this"));
+    } catch (const std::exception&) {
+      accepted->refuse(unexpected("answer this"));
     }
   });
 }

@@ -41,6 +41,8 @@ void SessionTurn::ask() {
     ask_service();
   } catch (const std::bad_alloc&) {
     end(no_memory("for this"));
+  } catch (const std::exception&) {
+    end(unexpected("take this turn"));
   }
 }
 

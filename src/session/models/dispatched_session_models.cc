@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/hash.h"
@@ -12,6 +14,7 @@
 #include "llm/answer_json.h"
 #include "session/models/turn_body.h"
 #include "session/models/turn_sink.h"
+#include "session/replies/reply_fields.h"
 
 namespace windrow::session {
 
@@ -273,7 +276,7 @@ void DispatchedSessionModels::ask(const SessionModel& model, TurnQuestion questi
   const std::string name = model.name;
   offer(name, std::move(request), body_bytes, question.session, question.caller,
         std::move(delivery), unwanted, [this, asked, done = std::move(done)](llm::Outcome outcome) {
-          TurnOutcome ended = outcome_of(*asked, std::move(outcome));
+          TurnOutcome ended = outcome_or_failure(*asked, std::move(outcome));
           const auto* answer = std::get_if<TurnAnswer>(&ended);
           if (answer != nullptr && options_.charge && !asked->key.empty()) {
             const TurnReply& reply = answer->reply;
@@ -284,6 +287,23 @@ void DispatchedSessionModels::ask(const SessionModel& model, TurnQuestion questi
           }
           done(std::move(ended));
         });
+}
+
+// A reply that cannot be read, whatever is odd about it, fails its turn alone.
+TurnOutcome DispatchedSessionModels::outcome_or_failure(Asked& asked, llm::Outcome outcome) const {
+  try {
+    return outcome_of(asked, std::move(outcome));
+  } catch (const std::bad_alloc&) {
+    return llm::Failure{
+        .status = 507,
+        .code = "sessions_full",
+        .message =
+            "the server has no memory for the reply of the model's server; delete sessions "
+            "that are done with"};
+  } catch (const std::exception& problem) {
+    return unusable_reply(
+        fmt::format("the reply of the model's server cannot be read: {}", problem.what()));
+  }
 }
 
 TurnOutcome DispatchedSessionModels::outcome_of(Asked& asked, llm::Outcome outcome) const {

@@ -66,6 +66,7 @@ class DispatchedSessionModels final : public SessionModels {
   void offer(std::string_view name, llm::Request request, size_t body_bytes,
              std::string_view session, const TurnCaller& caller, dispatch::Delivery delivery,
              const std::stop_token& unwanted, Ended ended);
+  TurnOutcome outcome_or_failure(Asked& asked, llm::Outcome outcome) const;
   TurnOutcome outcome_of(Asked& asked, llm::Outcome outcome) const;
 
   dispatch::Models& models_;

@@ -73,7 +73,9 @@ json::object without(const json::object& body, std::span<const std::string_view>
 }
 
 TurnBody sglang_chat(const SessionModel& model, const TurnQuestion& question) {
-  constexpr std::array<std::string_view, 3> kOwn = {"stream", "stream_options", "input_ids"};
+  // Rows that the session does not want are large for nothing.
+  constexpr std::array<std::string_view, 5> kOwn = {"stream", "stream_options", "input_ids",
+                                                    "return_routed_experts", "return_indexer_topk"};
   json::object body = without(question.body, kOwn);
   if (!body.contains("model")) body["model"] = model.name;
   body["logprobs"] = true;
