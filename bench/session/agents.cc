@@ -79,11 +79,13 @@ class AgentsProcess {
 
  private:
   void read() {
-    const auto first = static_cast<size_t>(order_.first);
+    const std::string path = "/sessions/" + conversations_.at(static_cast<size_t>(order_.first)).id;
     uint64_t bytes = 0;
-    ask(http::Method::kGet, "/sessions/" + conversations_.at(first).id, "", &bytes);
-    ask(http::Method::kPost, "/sessions/" + conversations_.at(first + 1).id + "/samples", "{}",
-        &bytes);
+    if (order_.asked == Asked::kRecords) {
+      ask(http::Method::kGet, path, "", &bytes);
+    } else {
+      ask(http::Method::kPost, path + "/samples", "{}", &bytes);
+    }
     report_.bytes += static_cast<double>(bytes);
   }
 

@@ -13,8 +13,9 @@ namespace windrow::session_bench {
 
 // What kAsk asks for, over and over.
 enum class Asked : int32_t {
-  kHealth,  // GET /health, every few milliseconds
-  kReads,   // GET of session `first`, then the samples of session `first` + 1
+  kHealth,   // GET /health, every few milliseconds
+  kRecords,  // GET of session `first`
+  kSamples,  // its samples
 };
 
 // Sent to their process as it is in memory.
@@ -32,10 +33,10 @@ struct AgentsOrder {
   char model[16] = {};
 };
 
-// Of kAsk turn_ms are the times of its requests (of kReads: of one pair).
+// Of kAsk turn_ms are the times of its requests.
 struct AgentsReport {
   std::vector<double> turn_ms;
-  double bytes = 0;   // of the bodies that kReads got, together
+  double bytes = 0;   // of the bodies that kRecords and kSamples got, together
   double tokens = 0;  // of all conversations that took a turn, together
 };
 

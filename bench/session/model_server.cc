@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "http/loop.h"
-#include "session/agents.h"
 #include "sim_upstream/sim_server.h"
 
 namespace windrow::session_bench {
@@ -36,7 +35,6 @@ sim_upstream::SimServerOptions options_of(const ModelShape& shape) {
 }
 
 void serve(Channel& channel) {
-  setpriority(PRIO_PROCESS, 0, Agents::kLoadNiceness);
   std::string message;
   if (!channel.receive(message)) return;
   ModelShape shape;
@@ -52,7 +50,11 @@ void serve(Channel& channel) {
 
 }  // namespace
 
-ModelServer::ModelServer() : process_(serve) {}
+ModelServer::ModelServer(int niceness)
+    : process_([niceness](Channel& channel) {
+        setpriority(PRIO_PROCESS, 0, niceness);
+        serve(channel);
+      }) {}
 
 uint16_t ModelServer::start(const ModelShape& shape) {
   process_.send(std::string(reinterpret_cast<const char*>(&shape), sizeof(shape)));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "session/agents.h"
 #include "session/child_process.h"
 
 namespace windrow::session_bench {
@@ -25,8 +26,8 @@ struct ModelShape {
 
 class ModelServer {
  public:
-  // Made before this process has any thread.
-  ModelServer();
+  // Made before this process has any thread. `niceness`: as of Agents.
+  explicit ModelServer(int niceness = Agents::kLoadNiceness);
 
   // Listens from then on. Once.
   uint16_t start(const ModelShape& shape);
