@@ -29,6 +29,18 @@ TEST(Base64, BytesAboveAsciiReachTheEndOfTheAlphabet) {
   EXPECT_EQ(base64(std::string_view("\0\0\0", 3)), "AAAA");
 }
 
+// Long enough for what encodes many groups at once, at every length and byte.
+TEST(Base64, LongTextsAreTheirGroupsOneByOne) {
+  std::string bytes;
+  for (size_t i = 0; i < 400; ++i) {
+    std::string groups;
+    for (size_t at = 0; at < bytes.size(); at += 3)
+      groups += base64(std::string_view(bytes).substr(at, 3));
+    EXPECT_EQ(base64(bytes), groups) << i << " bytes";
+    bytes += static_cast<char>(i * 167 + i / 256);
+  }
+}
+
 TEST(Base64, IsAppended) {
   std::string text = "data:";
   append_base64("foo", text);
