@@ -1,5 +1,9 @@
 #include "api/session/body_delivery.h"
 
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -11,6 +15,15 @@ namespace {
 constexpr size_t kBodyPieceBytes = size_t{256} << 10;
 
 }  // namespace
+
+void stand_back() {
+#if defined(__linux__)
+  // There a thread has a niceness of its own. Where it may not be raised nothing is lost.
+  constexpr int kNiceness = 10;
+  thread_local const int result = setpriority(PRIO_PROCESS, 0, kNiceness);
+  static_cast<void>(result);
+#endif
+}
 
 void BodyDelivery::start(std::shared_ptr<SessionRequest> request,
                          std::unique_ptr<session::BodySource> source, std::string_view content_type,
@@ -51,7 +64,10 @@ void BodyDelivery::send_piece() {
   request_->exchange.write(std::move(piece));
   // If the client leaves, this is destroyed with the exchange.
   request_->exchange.on_drained(kBodyPieceBytes, [self = shared_from_this()] {
-    self->workers_.post([self] { self->send_next(); });
+    self->workers_.post([self] {
+      stand_back();
+      self->send_next();
+    });
   });
 }
 

@@ -12,6 +12,10 @@
 
 namespace windrow::api {
 
+// From now on this thread leaves the processor to others that need it. For threads that make long
+// replies, which else delay turns wherever cores are few.
+void stand_back();
+
 class BodyDelivery : public std::enable_shared_from_this<BodyDelivery> {
  public:
   // Sends the first piece; on a worker. `workers` outlives the request.

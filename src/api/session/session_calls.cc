@@ -320,6 +320,7 @@ void SessionCalls::list(const Request& request) {
 }
 
 void SessionCalls::show(const Request& request) {
+  stand_back();
   const auto records = wanted_records(request->query);
   if (const auto* failure = std::get_if<llm::Failure>(&records)) return request->refuse(*failure);
   auto shown =
@@ -330,6 +331,7 @@ void SessionCalls::show(const Request& request) {
 }
 
 void SessionCalls::make_samples(const Request& request) {
+  stand_back();
   auto made = service_->samples(request->viewer, request->id, request->body);
   if (const auto* failure = std::get_if<llm::Failure>(&made)) {
     request->context.record().code = failure->code;
