@@ -301,6 +301,8 @@ void SessionCalls::take_other(llm::HttpMethod method, const http::ServerRequest&
 // --- on workers ---------------------------------------------------------------------------------
 
 void SessionCalls::create(const Request& request) {
+  if (const auto failure = request->memory->take_for_parsing(request->body))
+    return request->refuse(*failure);
   const auto created = service_->create(request->viewer, request->body);
   if (const auto* failure = std::get_if<llm::Failure>(&created)) return request->refuse(*failure);
   const auto& made = std::get<session::CreatedSession>(created);
@@ -332,6 +334,8 @@ void SessionCalls::show(const Request& request) {
 
 void SessionCalls::make_samples(const Request& request) {
   stand_back();
+  if (const auto failure = request->memory->take_for_parsing(request->body))
+    return request->refuse(*failure);
   auto made = service_->samples(request->viewer, request->id, request->body);
   if (const auto* failure = std::get_if<llm::Failure>(&made)) {
     request->context.record().code = failure->code;

@@ -13,6 +13,7 @@
 #include "api/session/session_calls.h"
 #include "api/testing/session_rig.h"
 #include "http/testing/raw_client.h"
+#include "json/limits.h"
 
 namespace windrow::api {
 namespace {
@@ -169,7 +170,7 @@ TEST_F(SessionCallsTest, ABodyOfUnknownLengthThatIsTooLongIsRefusedWhenItIsThere
 }
 
 TEST_F(SessionCallsTest, BodiesInProgressTakeOnlySoMuchMemory) {
-  open({}, session::ModelKind::kEmbedded, {.body_bytes_max = 20'000});
+  open({}, session::ModelKind::kEmbedded, {.body_bytes_max = 40'000});
   const std::string id = create();
   hold();
   http::testing::RawClient client(rig_->server->port());
@@ -183,6 +184,21 @@ TEST_F(SessionCallsTest, BodiesInProgressTakeOnlySoMuchMemory) {
   asked->answer("ok");
   EXPECT_EQ(testing::read_reply(client).status, 200);
   EXPECT_NE(turn(id, std::string(15'000, ' ')).status, 429);
+}
+
+// Parsed, such a body takes many times its length.
+TEST_F(SessionCallsTest, ABodyWithTooManyValuesIsRefusedBeforeItIsParsed) {
+  open();
+  const std::string id = create();
+  std::string body = R"({"messages":[)";
+  for (size_t i = 0; i < kJsonValuesMax; ++i)
+    body += "0,";
+  body += "0]}";
+  const Reply refused = turn(id, body);
+  EXPECT_EQ(refused.status, 413);
+  EXPECT_THAT(error_of(refused), HasSubstr("JSON values"));
+  EXPECT_EQ(ask("POST", "/sessions", body).status, 413);
+  EXPECT_EQ(ask("POST", "/sessions/" + id + "/samples", body).status, 413);
 }
 
 TEST_F(SessionCallsTest, TooManySessionsAreRefused) {

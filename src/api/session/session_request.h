@@ -26,7 +26,8 @@
 
 namespace windrow::api {
 
-// Memory of one body, until this is destroyed. `budget` outlives it.
+// Memory of one body, and of what it becomes when it is parsed, until this is destroyed. `budget`
+// outlives it.
 class BodyMemory {
  public:
   // Null: the budget has no room for that.
@@ -37,9 +38,15 @@ class BodyMemory {
   BodyMemory(const BodyMemory&) = delete;
   BodyMemory& operator=(const BodyMemory&) = delete;
 
+  // Takes what parsing the body needs, too. A failure: it has too many values, or the budget has no
+  // room for them.
+  std::optional<llm::Failure> take_for_parsing(std::string& body) {
+    return admit_body(budget_, /*gzip=*/false, body.size(), body, bytes_);
+  }
+
  private:
   BodyMemoryBudget& budget_;
-  const size_t bytes_;
+  size_t bytes_;
 };
 
 struct SessionRequest : PartRequest {

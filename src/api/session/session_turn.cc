@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <variant>
 
 #include "api/wire/refusals.h"
@@ -49,13 +50,16 @@ void SessionTurn::ask() {
 void SessionTurn::ask_service() {
   session::TurnRequest asked;
   std::string body;
+  std::optional<llm::Failure> too_large;
   const bool here = waiting_->use([&](SessionRequest& request) {
     asked.session = request.id;
     asked.viewer = request.viewer;
     asked.headers = std::move(request.headers);
     body = std::move(request.body);
+    too_large = request.memory->take_for_parsing(body);
   });
   if (!here) return;
+  if (too_large) return end(*std::move(too_large));
   auto translated = format_->translate(std::move(body));
   if (auto* failure = std::get_if<llm::Failure>(&translated)) return end(std::move(*failure));
   asked.body = std::move(std::get<std::string>(translated));
