@@ -72,7 +72,9 @@ std::string delta_of_message(std::string_view message) {
   if (reasoning != "null") append_format(delta, R"(,"reasoning_content":{})", reasoning);
   std::string calls;
   size_t index = 0;
-  for (const std::string_view call : json_elements(member_or(members, "tool_calls", "[]"))) {
+  const std::string_view all_calls = member_or(members, "tool_calls", "[]");
+  // SGLang writes null where there are none.
+  for (const std::string_view call : json_elements(all_calls == "null" ? "[]" : all_calls)) {
     append_format(calls, "{}{}", calls.empty() ? "" : ",", with_index(call, index));
     ++index;
   }

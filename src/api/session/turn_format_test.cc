@@ -35,12 +35,15 @@ TEST(TwoEvents, HaveTheWholeAnswerInOneChunk) {
 }
 
 TEST(TwoEvents, LeaveOutWhatTheAnswerLacks) {
-  EXPECT_EQ(events_of(R"({"choices":[{"message":{"content":"","reasoning_content":null,)"
-                      R"("tool_calls":[]}}],"usage":null})"),
-            R"(data: {"id":null,"object":"chat.completion.chunk","created":null,"model":null,)"
-            R"("choices":[{"index":0,"delta":{"role":"assistant","content":""},)"
-            R"("finish_reason":null}]})"
-            "\n\ndata: [DONE]\n\n");
+  for (const std::string calls : {"[]", "null"}) {
+    EXPECT_EQ(events_of(R"({"choices":[{"message":{"content":"","reasoning_content":null,)"
+                        R"("tool_calls":)" +
+                        calls + R"(}}],"usage":null})"),
+              R"(data: {"id":null,"object":"chat.completion.chunk","created":null,"model":null,)"
+              R"("choices":[{"index":0,"delta":{"role":"assistant","content":""},)"
+              R"("finish_reason":null}]})"
+              "\n\ndata: [DONE]\n\n");
+  }
 }
 
 TEST(TwoEvents, GiveEachToolCallItsIndexWhereItStood) {
