@@ -1,5 +1,6 @@
 #include "app/commands/serve_sessions.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ namespace windrow::app {
 namespace {
 
 constexpr size_t kSeedBytes = 32;
-constexpr Duration kExpiryPeriod = std::chrono::seconds(15);
+constexpr Duration kExpiryPeriodMax = std::chrono::seconds(15);
 
 session::DispatchedSessionModelsOptions session_model_options(
     const Settings& settings, const session::SessionOptions& options, api::KeyAccounts* accounts) {
@@ -68,8 +69,9 @@ void ServeSessions::start(dispatch::Models& models, const api::ModelRegistry& re
   models_ = std::make_unique<session::DispatchedSessionModels>(models, *clock_,
                                                                std::move(model_options_));
   service_->start(*models_);
-  expiry_ = std::make_unique<PeriodicTask>(loop, kExpiryPeriod,
-                                           [service = service_.get()] { service->expire(); });
+  expiry_ = std::make_unique<PeriodicTask>(
+      loop, std::min<Duration>(kExpiryPeriodMax, service_->options().limits.idle),
+      [service = service_.get()] { service->expire(); });
 }
 
 void ServeSessions::stop() {

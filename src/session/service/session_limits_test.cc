@@ -46,6 +46,7 @@ TEST(SessionLimits, AnUnusedSessionIsGoneAfterAWhile) {
   const TurnEnd end = rig.begin(idle, {message("user", "a")}).get();
   EXPECT_EQ(failure_of(end).status, 410);
   EXPECT_TRUE(failure_of(end).message.starts_with("session reclaimed: session_id=" + idle));
+  EXPECT_NE(failure_of(end).message.find("not used for 10 min 0 s;"), std::string::npos);
   message_of(rig.turn(used, {message("user", "c")}, "d"));
   EXPECT_EQ(rig.service.counts().expired, 1);
   // It is not remembered for ever.

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/format.h"
+
 namespace windrow::session {
 namespace {
 
@@ -55,9 +57,9 @@ llm::Failure SessionRegistry::absent(std::string_view id, TimePoint now) const {
   }
   return {.status = 410,
           .code = "session_expired",
-          .message = fmt::format("session reclaimed: session_id={} (it was not used for {} "
-                                 "minutes; --session-idle-s keeps sessions longer)",
-                                 id, milliseconds(limits_.idle) / 60'000)};
+          .message = fmt::format("session reclaimed: session_id={} (it was not used for {}; "
+                                 "--session-idle-s keeps sessions longer)",
+                                 id, human_duration(limits_.idle))};
 }
 
 std::variant<std::shared_ptr<Session>, llm::Failure> SessionRegistry::find(std::string_view id,
