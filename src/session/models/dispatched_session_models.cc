@@ -77,6 +77,8 @@ llm::Failure of_transport(llm::Failure failure, size_t reply_bytes_max) {
         "session's turn; --session-reply-mb raises it",
         reply_bytes_max >> 20U);
   } else if (failure.unreached || failure.failure_class == llm::FailureClass::kTransient) {
+    // To a client of sessions a timeout is no request to come back later.
+    if (failure.code == "upstream_timeout") failure.overloaded = false;
     if (!failure.overloaded) failure.status = kBadGateway;
     failure.message = "backend transport error: " + failure.message;
   }
@@ -217,7 +219,12 @@ void DispatchedSessionModels::ask(const SessionModel& model, TurnQuestion questi
                                   std::shared_ptr<llm::StreamSink> listener,
                                   std::stop_token unwanted, std::function<void(TurnOutcome)> done) {
   const bool elsewhere = model.kind != ModelKind::kEmbedded;
-  const bool streams = listener != nullptr && elsewhere && model.kind != ModelKind::kSglangChat;
+  // vLLM's events have no rows.
+  const bool rows_in_events =
+      model.kind != ModelKind::kVllmCompletions ||
+      std::ranges::none_of(question.rows, [](const WantedRows& rows) { return rows.wanted; });
+  const bool streams =
+      listener != nullptr && elsewhere && model.kind != ModelKind::kSglangChat && rows_in_events;
   auto made = make_turn_body(model, question,
                              {.body = options_.body,
                               .output_tokens_default = options_.output_tokens_default,
