@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/utf8.h"
 #include "json/limits.h"
 #include "json/values.h"
 #include "session/replies/exact_json.h"
@@ -15,6 +16,9 @@ namespace windrow::session {
 
 namespace {
 constexpr std::string_view kDone = "[DONE]";
+
+// Of what is no stream of events.
+constexpr size_t kBeginShown = 200;
 }  // namespace
 
 ReplyObjects::ReplyObjects(bool streamed, Callbacks callbacks)
@@ -31,7 +35,9 @@ std::string ReplyObjects::place() const {
 }
 
 bool ReplyObjects::take(std::string_view bytes) {
-  return streamed_ ? splitter_.take(bytes) : scan(bytes);
+  if (!streamed_) return scan(bytes);
+  if (events_ == 0) begin_ += bytes.substr(0, kBeginShown - begin_.size());
+  return splitter_.take(bytes);
 }
 
 bool ReplyObjects::scan(std::string_view bytes) {
@@ -97,6 +103,10 @@ bool ReplyObjects::end() {
   if (!streamed_) return end_object();
   if (!splitter_.end()) return false;
   if (is_done_) return true;
+  // As a rule a whole reply that is an error.
+  if (events_ == 0 && !begin_.empty())
+    return fail("the reply is no stream of events, though one was asked for; it begins with: " +
+                utf8_repair(begin_));
   return fail(fmt::format(
       "the reply is a stream without its end: after {} events there was no `data: [DONE]`",
       events_));

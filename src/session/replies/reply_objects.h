@@ -63,7 +63,8 @@ class ReplyObjects final : private EventListener {
 
   // Streamed.
   EventSplitter splitter_;
-  std::string head_;  // of an event, while it may be [DONE]
+  std::string head_;   // of an event, while it may be [DONE]
+  std::string begin_;  // of a stream without an event so far
   uint64_t events_ = 0;
   bool is_done_ = false;
 };

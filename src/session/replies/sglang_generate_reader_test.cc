@@ -146,6 +146,9 @@ TEST(SglangGenerateReader, AStreamWithoutItsEndCannotBeUsed) {
             "the reply ends without a finish_reason in meta_info, after 2 tokens in 2 events");
   EXPECT_EQ(message_of(read_generated("", true).result),
             "the reply is a stream without its end: after 0 events there was no `data: [DONE]`");
+  EXPECT_EQ(message_of(read_generated("{\"error\":\"no \xff memory\"}", true).result),
+            "the reply is no stream of events, though one was asked for; it begins with: "
+            "{\"error\":\"no \uFFFD memory\"}");
   EXPECT_EQ(message_of(read_generated(kDone, true).result),
             "the reply ends without a finish_reason in meta_info, after 0 tokens in 0 events");
   const std::string cut = events(two);
