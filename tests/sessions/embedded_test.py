@@ -193,11 +193,11 @@ class Exact(Scored):
 class Leaving(WithEngine):
     """Clients that disconnect before their answer is complete."""
 
-    def begin(self, session, stream):
+    def begin(self, session, stream, max_tokens=900):
         connection = http.client.HTTPConnection(urlsplit(self.server.url).netloc, timeout=LIMIT_S)
         connection.request("POST", f"{session.path}/v1/chat/completions", json.dumps(
             {"model": "chat", "messages": [*session.messages, user("A long story.")],
-             "max_tokens": 900, "ignore_eos": True, "stream": stream}))
+             "max_tokens": max_tokens, "ignore_eos": True, "stream": stream}))
         return connection
 
     def in_flight(self):
@@ -231,7 +231,7 @@ class Leaving(WithEngine):
 
     def test_where_orphans_are_committed(self):
         session = self.server.session({"orphans": "commit"})
-        connection = self.begin(session, True)
+        connection = self.begin(session, True, max_tokens=100)
         connection.getresponse().readline()
         connection.close()
         wait_until(lambda: len(session.show()["records"]) == 1, "the turn is committed")
