@@ -13,6 +13,19 @@ namespace windrow::session {
 
 namespace {
 
+// Members of meta_info that have an element for each token.
+constexpr std::string_view kListsOfTokens[] = {"input_token_logprobs",
+                                               "output_token_logprobs",
+                                               "input_top_logprobs",
+                                               "output_top_logprobs",
+                                               "input_token_ids_logprobs",
+                                               "output_token_ids_logprobs",
+                                               "output_token_sampling_mask",
+                                               "output_token_sampling_logprobs",
+                                               "hidden_states",
+                                               "routed_experts",
+                                               "indexer_topk"};
+
 // Nothing: it is no token id.
 std::optional<int32_t> token_of(const boost::json::value& value) {
   const int64_t* number = value.if_int64();
@@ -141,6 +154,13 @@ TurnFigures sglang_figures(const boost::json::object& meta_info) {
     figures.latency_s = finite_number(*latency);
   figures.indexer_layers = std::max<int64_t>(number_in(meta_info, "indexer_topk_num_layers"), 0);
   return figures;
+}
+
+void erase_token_lists(boost::json::object& meta_info) {
+  for (const std::string_view name : kListsOfTokens) {
+    if (auto* member = meta_info.find(name); member != meta_info.end())
+      meta_info.stable_erase(member);
+  }
 }
 
 }  // namespace windrow::session

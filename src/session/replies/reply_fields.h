@@ -44,4 +44,8 @@ bool read_token_logprobs(const boost::json::array& list, std::vector<int32_t>& t
 // The figures of SGLang's meta_info.
 TurnFigures sglang_figures(const boost::json::object& meta_info);
 
+// Removes the members of SGLang's meta_info that have an element for each token: what is to be kept
+// of them is read already, and the others grow with the conversation.
+void erase_token_lists(boost::json::object& meta_info);
+
 }  // namespace windrow::session

@@ -17,19 +17,6 @@ namespace windrow::session {
 
 namespace {
 
-// Members of meta_info that have an element for each token.
-constexpr std::string_view kListsOfTokens[] = {"input_token_logprobs",
-                                               "output_token_logprobs",
-                                               "input_top_logprobs",
-                                               "output_top_logprobs",
-                                               "input_token_ids_logprobs",
-                                               "output_token_ids_logprobs",
-                                               "output_token_sampling_mask",
-                                               "output_token_sampling_logprobs",
-                                               "hidden_states",
-                                               "routed_experts",
-                                               "indexer_topk"};
-
 class SglangGenerateReader final : public ReplyReader {
  public:
   using ReplyReader::ReplyReader;
@@ -49,10 +36,7 @@ class SglangGenerateReader final : public ReplyReader {
     for (const RowKind kind : {RowKind::kRoutedExperts, RowKind::kIndexerTopk}) {
       if (!check_rows_were_read(meta_info, kind, to_string(kind))) return false;
     }
-    for (const std::string_view name : kListsOfTokens) {
-      if (auto* member = meta_info.find(name); member != meta_info.end())
-        meta_info.stable_erase(member);
-    }
+    erase_token_lists(meta_info);
     meta_info_ = std::move(meta_info);
     return true;
   }

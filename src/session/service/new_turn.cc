@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "session/replies/reply_fields.h"
+
 namespace windrow::session {
 
 namespace json = boost::json;
@@ -33,7 +35,7 @@ json::object kept_members(TurnReply& reply) {
       told = std::move(info->get_object());
   }
   members.erase("choices");
-  told.erase("output_token_logprobs");
+  erase_token_lists(told);
   members["meta_info"] = std::move(told);
   return members;
 }

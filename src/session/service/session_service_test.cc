@@ -308,6 +308,25 @@ TEST(SessionService, AServersOwnChatIsStreamedAsAWhole) {
   EXPECT_TRUE(std::get<TurnResult>(turn.get()).wants_stream);
 }
 
+// They may have as many elements as the conversation has tokens, turn by turn.
+TEST(SessionService, OfAServersMetaInfoListsOfTokensAreNotKept) {
+  SessionRig rig({}, ModelKind::kSglangChat);
+  const std::string id = rig.create();
+  auto turn = rig.begin(id, {message("user", "a")});
+  auto asked = rig.models.next();
+  TurnAnswer answer = testing::make_answer(asked->question, "hello");
+  answer.choice.reset();
+  const json::object meta_info{{"id", "r"}, {"hidden_states", {1, 2}}, {"input_top_logprobs", {1}}};
+  answer.reply.chat = {{"choices", {{{"message", answer.message}, {"meta_info", meta_info}}}}};
+  asked->answer(std::move(answer));
+  message_of(turn.get());
+  const json::object record = rig.show(id).at("records").at(0).as_object();
+  const json::object& kept = record.at("response").at("choices").at(0).at("meta_info").as_object();
+  EXPECT_EQ(kept.at("id"), "r");
+  EXPECT_FALSE(kept.contains("hidden_states"));
+  EXPECT_FALSE(kept.contains("input_top_logprobs"));
+}
+
 TEST(SessionService, SamplesHaveTheRowsOfEveryTurnThoughOnlyNewOnesAreKept) {
   SessionRig rig({.defaults = {.routed_experts = true, .routed_layers = 2}});
   const std::string id = rig.create();
