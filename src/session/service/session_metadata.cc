@@ -9,6 +9,7 @@
 
 #include "json/parse.h"
 #include "json/values.h"
+#include "llm/request_json.h"
 #include "session/samples/tree_metadata.h"
 #include "session/service/session_config_reader.h"
 
@@ -47,6 +48,15 @@ std::string_view logprobs_of(const std::optional<SessionModel>& model) {
   return sglang ? "as_served" : "raw";
 }
 
+// Messages as templates get them, whatever form they were sent in. Where they cannot be read, as
+// they are: an answer in a form of its server's own.
+json::array as_read(json::array messages) {
+  const json::object body{{"messages", messages}};
+  auto read = llm::parse_request(llm::Endpoint::kChatCompletions, body, 1);
+  auto* request = std::get_if<llm::Request>(&read);
+  return request == nullptr ? std::move(messages) : std::move(request->chat.messages);
+}
+
 }  // namespace
 
 json::object tree_of(const Session& session, const Session::Reading& reading) {
@@ -75,12 +85,13 @@ json::object tree_of(const Session& session, const Session::Reading& reading) {
 }
 
 llm::Chat chat_of(const TurnPath& path) {
-  llm::Chat chat;
+  json::array messages;
   for (const TurnPtr& turn : path.turns()) {
     for (const StoredMessage& message : turn->appended)
-      chat.messages.push_back(parse_written_json(message.text));
-    chat.messages.push_back(parse_written_json(turn->answer.text));
+      messages.push_back(parse_written_json(message.text));
+    messages.push_back(parse_written_json(turn->answer.text));
   }
+  llm::Chat chat{.messages = as_read(std::move(messages))};
   if (path.empty() || !path.last().chat_members) return chat;
   json::object members = parse_written_json(*path.last().chat_members).as_object();
   chat.tools = std::move(members.at("tools").as_array());

@@ -308,6 +308,23 @@ TEST(SessionService, AServersOwnChatIsStreamedAsAWhole) {
   EXPECT_TRUE(std::get<TurnResult>(turn.get()).wants_stream);
 }
 
+// Messages are compared with the template's words as they were read for the prompt: texts in parts
+// joined, arguments of calls as objects.
+TEST(SessionService, MessagesInAnyFormMakeNoMismatches) {
+  SessionRig rig;
+  const std::string id = rig.create();
+  const json::object part{{"type", "text"}, {"text", "a"}};
+  json::object call{{"id", "c1"},
+                    {"type", "function"},
+                    {"function", {{"name", "f"}, {"arguments", R"({"x": 1})"}}}};
+  const json::array messages{{{"role", "user"}, {"content", {part, part}}},
+                             {{"role", "assistant"}, {"content", nullptr}, {"tool_calls", {call}}},
+                             {{"role", "tool"}, {"tool_call_id", "c1"}, {"content", {part}}}};
+  message_of(rig.turn(id, messages, "b"));
+  const json::object shown = rig.show(id, RecordsShown::kNone);
+  EXPECT_EQ(shown.at("metadata").at("tito_session_mismatch"), json::array());
+}
+
 // They may have as many elements as the conversation has tokens, turn by turn.
 TEST(SessionService, OfAServersMetaInfoListsOfTokensAreNotKept) {
   SessionRig rig({}, ModelKind::kSglangChat);
