@@ -125,17 +125,6 @@ class Limits(WithUpstream):
         self.assertEqual(len(session.records), 1)
         self.server.session().say(QUESTION)  # another one has room
 
-    def test_another_model_in_the_middle(self):
-        session = self.begun(1)
-        reply = self.server.ask("POST", f"{session.path}{CHAT}", {
-            "model": "other", "messages": [*session.messages, tool("r")]})
-        self.assertIn(reply.status, (400, 404), reply)
-        self.assertIn("other", reply.error)
-        # No name is that of the session.
-        reply = self.server.ask("POST", f"{session.path}{CHAT}", {
-            "messages": [*session.messages, tool("r")]})
-        self.assertEqual(reply.status, 200, reply)
-
 
 class Idle(WithUpstream):
     MORE_FLAGS = ("--session-idle-s", "1")

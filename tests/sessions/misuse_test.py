@@ -150,15 +150,39 @@ class Models(unittest.TestCase):
             self.assertEqual(session.records, [])
             self.assertEqual(server.stop(), 0)
 
-    def test_an_unknown_model(self):
+    def test_names_of_models(self):
+        with Folder() as folder:
+            server = Server(folder, "--model", f"chat={MODEL_FILE}", "--model",
+                            f"other={MODEL_FILE}")
+            session = server.session()
+            session.MODEL = "chta"
+            reply = session.chat([QUESTION], max_tokens=4)
+            self.assertEqual(reply.status, 404, reply)
+            self.assertIn("chta", reply.error)
+            self.assertEqual(session.records, [])
+            session.MODEL = "chat"
+            session.say(QUESTION, max_tokens=4)
+            session.MODEL = "other"
+            reply = session.chat([*session.messages, user("x")], max_tokens=4)
+            self.assertEqual(reply.status, 400, reply)
+            self.assertIn("the turns of this session are of the model chat", reply.error)
+            # Without a name it is the session's.
+            reply = server.ask("POST", f"{session.path}{CHAT}", {
+                "messages": [*session.messages, user("x")], "max_tokens": 4})
+            self.assertEqual(reply.json["model"], "chat")
+            self.assertEqual(len(session.records), 2)
+            self.assertEqual(server.stop(), 0)
+
+    def test_the_only_model_has_any_name(self):
+        # Trainers name their checkpoint.
         with Folder() as folder:
             server = Server(folder, "--model", f"chat={MODEL_FILE}")
             session = server.session()
-            session.MODEL = "chta"
-            reply = session.chat([QUESTION])
-            self.assertIn(reply.status, (400, 404), reply)
-            self.assertIn("chta", reply.error)
-            self.assertEqual(session.records, [])
+            session.MODEL = "/checkpoints/step_7"
+            session.say(QUESTION, max_tokens=4)
+            session.MODEL = "/checkpoints/step_8"
+            session.say(user("x"), max_tokens=4)
+            self.assertEqual(session.metadata["model"], "chat")
             # The engine's own server has no other paths to pass on.
             reply = server.ask("GET", f"{session.path}/v1/models")
             self.assertGreaterEqual(reply.status, 400)
