@@ -84,7 +84,19 @@ void SessionTurn::on_delta(llm::Delta piece) {
   });
 }
 
+// A stream that the server has no memory for is broken off.
 void SessionTurn::send_deltas() {
+  try {
+    send_pending();
+  } catch (const std::exception&) {
+    const std::shared_ptr<SessionRequest> request = waiting_->take();
+    if (!request) return;
+    request->context.record().code = no_memory("to write this answer").code;
+    request->exchange.reset();
+  }
+}
+
+void SessionTurn::send_pending() {
   waiting_->use([&](SessionRequest& request) {
     std::string events;
     for (const llm::Delta& delta : std::exchange(pending_, {}))

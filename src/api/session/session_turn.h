@@ -49,6 +49,7 @@ class SessionTurn final : public std::enable_shared_from_this<SessionTurn> {
 
   // On `replies`:
   void send_deltas();
+  void send_pending();
   void send_end(session::TurnEnd end);
   http::ServerReply reply_of(session::TurnEnd end, RequestRecord& record) const;
   void append_end(const session::TurnEnd& end, RequestRecord& record, std::string& events);

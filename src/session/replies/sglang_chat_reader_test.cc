@@ -70,8 +70,8 @@ TEST(SglangChatReader, ReadsTokensRowsAndFigures) {
   const ChatReply chat{
       .meta_info = fmt::format(
           R"(,"prompt_tokens":3,"cached_tokens":2,"weight_version":"w7","routed_experts":"{}",)"
-          R"("indexer_topk":"{}","indexer_topk_num_layers":3,"e2e_latency":0.25,"spec_verify_ct":4,)"
-          R"("spec_accept_token_num":5,"spec_draft_token_num":6)",
+          R"("indexer_topk":"{}","indexer_topk_num_layers":3,"spec_verify_ct":4,)"
+          R"("e2e_latency":0.25,"spec_accept_token_num":5,"spec_draft_token_num":6)",
           base64_ints(numbers_from(0, 8)), base64_ints(numbers_from(100, 12)))};
   for (const size_t piece : {1UL, 7UL, 64UL, 100'000UL}) {
     const Result result = read_chat(chat.text(), piece);
