@@ -79,14 +79,14 @@ struct Turn {
   std::string finish_reason;  // "stop", "length", "tool_calls", "abort", or another server's own
   TurnFigures figures;
 
-  // For records: the members of the request that was sent to the model without messages and tokens,
-  // and those of the reply without choices; as JSON objects. Equal ones of several turns are
-  // shared.
+  // For records: the members of the request that was sent to the model without messages, tools and
+  // tokens, and those of the reply without choices; as JSON objects. Equal ones of several turns
+  // are shared.
   std::shared_ptr<const std::string> request_members;
   std::shared_ptr<const std::string> reply_members;
 
-  // The tools and arguments that the template was given beside the messages, as a JSON object that
-  // is shared likewise.
+  // The tools and arguments that the template was given beside the messages, and the tools that
+  // were sent to the model (`sent_tools`), as a JSON object that is shared likewise.
   std::shared_ptr<const std::string> chat_members;
   double asked_at_unix_s = 0;
   double answered_at_unix_s = 0;

@@ -65,7 +65,11 @@ std::string request_head(const Turn& turn) {
   if (turn.asked_at_unix_s > 0) append_json(turn.asked_at_unix_s, text);
   if (turn.asked_at_unix_s <= 0) text += "null";
   text += R"(,"method":"POST","path":"/v1/chat/completions","request":{)";
-  append_members(members_of(turn.request_members), {"messages", "input_ids"}, text);
+  const std::vector<JsonMember> members = members_of(turn.request_members);
+  append_members(members, {"messages", "input_ids"}, text);
+  const std::vector<JsonMember> of_chat = members_of(turn.chat_members);
+  if (const std::string_view tools = json_member(of_chat, "sent_tools"); !tools.empty())
+    append_format(text, R"("tools":{},)", tools);
   return text + R"("messages":[)";
 }
 

@@ -26,7 +26,7 @@ struct RecordsBodyOptions {
 // each turn all those before it in its conversation are among them. A record:
 //
 //   {"timestamp", "request_timestamp": null where it is not known, "method", "path",
-//    "request": {...request_members, "messages", "input_ids"},
+//    "request": {...request_members, "tools": sent_tools of chat_members, "messages", "input_ids"},
 //    "response": {...reply_members, "choices": [{"index", "message", "finish_reason",
 //        "meta_info": {...meta_info of reply_members, "prompt_tokens", "cached_tokens",
 //            "weight_version", "output_token_logprobs": [[logprob, id, null], ...],

@@ -53,10 +53,17 @@ std::shared_ptr<const TokenRows> rows_from(const TokenRows& rows, size_t first_r
   return part;
 }
 
-json::object chat_members(const llm::Chat& chat) {
-  return {{"tools", chat.tools},
-          {"template_arguments", chat.template_arguments},
-          {"wishes", chat.wishes}};
+// The tools that were sent move there from `sent`: they may be long, and its other members change
+// from turn to turn. The template's tools are those as they were read.
+json::object chat_members(const llm::Chat& chat, json::object& sent) {
+  json::object members{{"tools", chat.tools},
+                       {"template_arguments", chat.template_arguments},
+                       {"wishes", chat.wishes}};
+  const auto tools = sent.find("tools");
+  if (tools == sent.end()) return members;
+  members["sent_tools"] = std::move(tools->value());
+  sent.stable_erase(tools);
+  return members;
 }
 
 StoredMessage stored(const json::object& message, MatchRule rule) {
@@ -101,10 +108,10 @@ NewTurn new_turn(const TurnPath& path, size_t path_messages, const ChatBody& bod
   turn->figures = reply.figures;
 
   const Turn* last = path.empty() ? nullptr : &path.last();
+  turn->chat_members = shared_text(json::serialize(chat_members(body.chat, answer.sent)),
+                                   last == nullptr ? nullptr : last->chat_members);
   turn->request_members =
       shared_text(json::serialize(answer.sent), last == nullptr ? nullptr : last->request_members);
-  turn->chat_members = shared_text(json::serialize(chat_members(body.chat)),
-                                   last == nullptr ? nullptr : last->chat_members);
   turn->reply_members = shared_text(json::serialize(kept_members(reply)),
                                     last == nullptr ? nullptr : last->reply_members);
   return made;

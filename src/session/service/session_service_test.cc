@@ -325,6 +325,31 @@ TEST(SessionService, MessagesInAnyFormMakeNoMismatches) {
   EXPECT_EQ(shown.at("metadata").at("tito_session_mismatch"), json::array());
 }
 
+TEST(SessionService, ToolsAreKeptOnceThoughOtherMembersChange) {
+  SessionRig rig({}, ModelKind::kSglangChat);
+  const std::string id = rig.create();
+  constexpr size_t kLong = 20'000;
+  const json::array tools{
+      {{"type", "function"},
+       {"function", {{"name", "f"}, {"description", std::string(kLong, 'x')}}}}};
+  json::array messages{message("user", "a")};
+  for (int i = 0; i < 4; ++i) {
+    auto turn = rig.begin(id, messages, {}, {{"tools", tools}, {"max_tokens", 100 - i}});
+    auto asked = rig.models.next();
+    TurnAnswer answer = testing::make_answer(asked->question, "b");
+    answer.sent = {{"max_tokens", 100 - i}, {"tools", tools}};
+    asked->answer(std::move(answer));
+    messages.push_back(message_of(turn.get()));
+    messages.push_back(message("user", "more"));
+  }
+  // In the prompt, as they were sent, and as they were read.
+  EXPECT_LT(rig.service.counts().bytes, kLong * sizeof(int32_t) + 3 * kLong);
+  const json::object shown = rig.show(id);
+  for (const json::value& record : shown.at("records").as_array())
+    EXPECT_EQ(record.at("request").at("tools"), tools);
+  EXPECT_EQ(shown.at("records").at(3).at("request").at("max_tokens"), 97);
+}
+
 // They may have as many elements as the conversation has tokens, turn by turn.
 TEST(SessionService, OfAServersMetaInfoListsOfTokensAreNotKept) {
   SessionRig rig({}, ModelKind::kSglangChat);
