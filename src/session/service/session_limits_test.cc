@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/array.hpp>
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -141,6 +143,31 @@ TEST(SessionLimits, ASessionOpensWithItsOwnKeyAndThatOfItsOwner) {
   const auto of_alice = rig.service.list({.key = "alice"});
   EXPECT_EQ(std::get<std::vector<SessionView>>(of_alice).size(), 1U);
   EXPECT_EQ(std::get<llm::Failure>(rig.service.remove({.key = "bob"}, session.id)).status, 401);
+}
+
+TEST(SessionLimits, TheKeyOfASessionOpensFewPathsOfTheModelsServer) {
+  SessionRig rig;
+  const auto created = rig.service.create({.key = "alice"}, "");
+  const auto& session = std::get<CreatedSession>(created);
+  const auto pass = [&](const SessionViewer& viewer, std::string_view target) {
+    auto promise = std::make_shared<std::promise<int32_t>>();
+    auto status = promise->get_future();
+    const size_t asked = rig.models.asked();
+    rig.service.pass(viewer, session.id,
+                     {.method = llm::HttpMethod::kGet, .target = std::string(target)}, "", {}, {},
+                     [promise](std::variant<PassedReply, llm::Failure> got) {
+                       const auto* failure = std::get_if<llm::Failure>(&got);
+                       promise->set_value(failure != nullptr ? failure->status
+                                                             : std::get<PassedReply>(got).status);
+                     });
+    if (rig.models.asked() > asked) rig.models.next()->answer(PassedReply{.status = 200});
+    return status.get();
+  };
+  EXPECT_EQ(pass({.presented = session.key}, "/v1/models"), 200);
+  EXPECT_EQ(pass({.presented = session.key}, "/flush_cache"), 401);
+  EXPECT_EQ(pass({.key = "alice"}, "/flush_cache"), 200);
+  EXPECT_EQ(pass({.key = "bob"}, "/v1/models"), 401);
+  EXPECT_EQ(pass(everybody(), "/flush_cache"), 200);
 }
 
 TEST(SessionLimits, FieldsThatTheSessionAnswersForAreRefused) {

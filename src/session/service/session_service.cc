@@ -13,11 +13,9 @@
 #include "base/hash.h"
 #include "json/parse.h"
 #include "json/values.h"
-#include "session/samples/sample.h"
-#include "session/samples/samples_body.h"
-#include "session/samples/tree_metadata.h"
 #include "session/service/chat_body.h"
 #include "session/service/chat_reply.h"
+#include "session/service/collect_samples.h"
 #include "session/service/new_turn.h"
 #include "session/service/session_config_reader.h"
 #include "session/service/session_metadata.h"
@@ -55,6 +53,14 @@ llm::Failure not_yours() {
               "created it"};
 }
 
+llm::Failure not_for_agents() {
+  return {.status = 401,
+          .code = "invalid_api_key",
+          .message =
+              "the key of a session opens its own paths and /v1/models; other paths of the model's "
+              "server need an API key"};
+}
+
 llm::Failure no_memory_for_turn() {
   return {.status = 507,
           .code = "sessions_full",
@@ -67,10 +73,6 @@ llm::Failure defect() {
           .message = "this server could not take this turn; this is a bug of the server"};
 }
 
-llm::Failure bad_samples_body(std::string message) {
-  return {.code = "invalid_value", .message = std::move(message)};
-}
-
 std::string hex_of(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
@@ -80,56 +82,6 @@ std::string hex_of(std::string_view bytes) {
     text += kDigits[value & 15U];
   }
   return text;
-}
-
-struct SamplesRequest {
-  SampleRules rules;
-  json::value agent;  // `metadata`: the trainer's own, of a tree
-};
-
-std::variant<SamplesRequest, llm::Failure> read_samples_request(std::string_view body) {
-  SamplesRequest request;
-  if (body.empty()) return request;
-  auto parsed = parse_json(body);
-  if (const auto* fault = std::get_if<JsonFault>(&parsed))
-    return bad_samples_body(
-        fmt::format("invalid JSON body: {} at byte {}", fault->reason, fault->byte));
-  const auto& value = std::get<json::value>(parsed);
-  if (!value.is_object())
-    return bad_samples_body(
-        fmt::format("the body must be a JSON object, not {}", kind_name(value)));
-  if (const json::value* most = member_in(&value, "max_seq_len"); most && !most->is_null()) {
-    if (!most->is_int64() || most->get_int64() < 1)
-      return bad_samples_body(fmt::format("max_seq_len must be a whole number above 0, not {}",
-                                          json::serialize(*most)));
-    request.rules.tokens_max = static_cast<size_t>(most->get_int64());
-  }
-  if (const json::value* apart = member_in(&value, "turns_apart"); apart && !apart->is_null()) {
-    if (!apart->is_bool())
-      return bad_samples_body(
-          fmt::format("turns_apart must be true or false, not {}", json::serialize(*apart)));
-    request.rules.turns_apart = apart->get_bool();
-  }
-  if (const json::value* agent = member_in(&value, "metadata"); agent && !agent->is_null()) {
-    if (!agent->is_object())
-      return bad_samples_body(fmt::format("metadata must be an object, not {}", kind_name(*agent)));
-    request.agent = *agent;
-  }
-  return request;
-}
-
-void add_metadata_of_trees(std::span<const TurnPath> paths, const json::object* agent,
-                           const llm::Tokenizer& tokenizer, Samples& samples) {
-  std::vector<std::optional<json::array>> mismatches(paths.size());
-  for (size_t i = 0; i < paths.size(); ++i) {
-    if (const auto found = find_mismatches(paths[i], chat_of(paths[i]), tokenizer))
-      mismatches[i] = to_json(*found);
-  }
-  for (Sample& sample : samples.samples) {
-    const std::optional<json::array>& found = mismatches[sample.conversation];
-    add_tree_metadata(paths[sample.conversation], found ? &*found : nullptr, agent,
-                      sample.metadata);
-  }
 }
 
 WantedRows wanted_rows(RowKind kind, const TurnPath& path, size_t kept_tokens,
@@ -521,6 +473,10 @@ void SessionService::pass(const SessionViewer& viewer, std::string_view id, llm:
   if (const auto* session = std::get_if<SessionPtr>(&opened)) {
     model = (*session)->model();
     caller = {.key = (*session)->identity().owner, .priority = (*session)->config().priority};
+    // Other paths of that server may change it or delay all of its clients.
+    const bool lists_models =
+        verbatim.method == llm::HttpMethod::kGet && verbatim.target.starts_with("/v1/models");
+    if (!viewer.sees_all && viewer.key.empty() && !lists_models) return finish(not_for_agents());
   } else if (const auto& failure = std::get<llm::Failure>(opened);
              failure.status == 401 || (!viewer.sees_all && viewer.key.empty())) {
     return finish(failure);
@@ -558,38 +514,22 @@ Reply<std::unique_ptr<BodySource>> SessionService::samples(const SessionViewer& 
   auto opened = open(viewer, id);
   if (const auto* failure = failure_of(opened)) return *failure;
   if (auto failure = not_started()) return *std::move(failure);
-  auto asked = read_samples_request(body);
-  if (auto* failure = std::get_if<llm::Failure>(&asked)) return std::move(*failure);
-  auto& request = std::get<SamplesRequest>(asked);
+  auto request = read_samples_request(body);
+  if (auto* failure = std::get_if<llm::Failure>(&request)) return std::move(*failure);
   const SessionPtr& session = std::get<SessionPtr>(opened);
-  const Session::Reading reading = session->read(/*with_paths=*/true);
   std::optional<SessionModel> model;
-  if (!reading.model.empty()) {
-    auto found = models_.load()->find(reading.model);
+  if (const std::string name = session->model(); !name.empty()) {
+    auto found = models_.load()->find(name);
     if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
     model = std::get<SessionModel>(std::move(found));
   }
-  SessionMetadata metadata = session_metadata(*session, reading, model);
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const Mismatch& mismatch : metadata.mismatches)
-      ++counts_.mismatches[static_cast<size_t>(mismatch.kind)];
-  }
-  const bool tree = session->config().history == HistoryKind::kTree;
-  Samples samples{.empty = EmptyReason::kNoRecords};
-  if (model) {
-    const std::vector<TurnPath> paths = session->kept_paths();
-    auto assembled = assemble(paths, request.rules, *model->tokenizer);
-    if (auto* failure = std::get_if<llm::Failure>(&assembled)) return std::move(*failure);
-    samples = std::get<Samples>(std::move(assembled));
-    if (tree) add_metadata_of_trees(paths, request.agent.if_object(), *model->tokenizer, samples);
-  }
-  SamplesBodyOptions options{.with_reward = tree};
-  options.shapes[static_cast<size_t>(RowKind::kRoutedExperts)].layers =
-      std::max<size_t>(session->config().routed_layers, 1);
-  if (tree && request.agent.is_object()) metadata.json["agent"] = std::move(request.agent);
-  options.session_metadata = std::move(metadata.json);
-  return make_samples_body(std::move(samples), std::move(options));
+  auto made = collect_samples(*session, model, std::get<SamplesRequest>(std::move(request)));
+  if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
+  auto& collected = std::get<CollectedSamples>(made);
+  const std::scoped_lock lock(mutex_);
+  for (const Mismatch& mismatch : collected.mismatches)
+    ++counts_.mismatches[static_cast<size_t>(mismatch.kind)];
+  return std::move(collected.body);
 }
 
 }  // namespace windrow::session
