@@ -19,6 +19,7 @@
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
 #include "api/pages/tokenizer_pages.h"
+#include "api/session/session_request.h"
 #include "api/storage/response_store.h"
 #include "api/testing/all_parts.h"
 #include "api/testing/byte_tokenizer.h"
@@ -29,6 +30,7 @@
 #include "api/wire/responses_reply.h"
 #include "api/wire/stream_text.h"
 #include "batches/batch_json.h"
+#include "session/samples/records_body.h"
 
 namespace windrow::api {
 namespace {
@@ -308,6 +310,29 @@ void add_memory() {
   add("MemoryOperation", operation_detail(operation, true));
 }
 
+// A session as it is made, listed and shown, without turns and with one.
+void add_sessions() {
+  add("CreatedSession", created_json({.id = "a", .key = "ws-b"}));
+  session::SessionView view{.id = "a"};
+  add("SessionList", list_json({}));
+  add("SessionList", list_json(std::vector{view, view}));
+  auto turn = std::make_shared<session::Turn>();
+  turn->id = session::TurnId(1);
+  turn->appended.push_back({.text = R"({"role":"user","content":"a"})"});
+  turn->answer.text = R"({"role":"assistant","content":"b"})";
+  turn->prompt = {1, 2};
+  turn->sampled = {3};
+  turn->logprobs = {-0.5};
+  turn->finish_reason = "stop";
+  for (const auto& turns : {std::vector<session::TurnPtr>{}, std::vector<session::TurnPtr>{turn}}) {
+    const auto body = session::make_records_body(turns, {.session_id = "a"});
+    std::string text;
+    while (body->next(1 << 16, text)) {
+    }
+    add("Session", json::parse(text));
+  }
+}
+
 }  // namespace
 }  // namespace windrow::api
 
@@ -322,6 +347,7 @@ int main() {
   api::add_tokens();
   api::add_storage();
   api::add_memory();
+  api::add_sessions();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});
   const boost::json::object document = api::testing::whole_document();

@@ -62,20 +62,6 @@ std::optional<size_t> announced_bytes(const http::Headers& headers) {
   return bytes;
 }
 
-json::object view_json(const session::SessionView& view) {
-  return {{"id", view.id},
-          {"model", view.model},
-          {"owner", view.owner},
-          {"history", view.history == session::HistoryKind::kTree ? "tree" : "linear"},
-          {"turns", view.turns},
-          {"tokens", view.tokens},
-          {"rollbacks", view.rollbacks},
-          {"in_flight", view.in_flight},
-          {"bytes", view.bytes},
-          {"created_at", view.created_at_unix_s},
-          {"used_at", view.used_at_unix_s}};
-}
-
 // ?records=none|last|all
 std::variant<session::RecordsShown, llm::Failure> wanted_records(std::string_view text) {
   const Query query(text);
@@ -305,20 +291,15 @@ void SessionCalls::create(const Request& request) {
     return request->refuse(*failure);
   const auto created = service_->create(request->viewer, request->body);
   if (const auto* failure = std::get_if<llm::Failure>(&created)) return request->refuse(*failure);
-  const auto& made = std::get<session::CreatedSession>(created);
-  json::object body{{"session_id", made.id}};
-  if (!made.key.empty()) body["session_key"] = made.key;
-  request->answer(http::ServerReply{.body = json::serialize(body)});
+  request->answer(http::ServerReply{
+      .body = json::serialize(created_json(std::get<session::CreatedSession>(created)))});
 }
 
 void SessionCalls::list(const Request& request) {
   const auto found = service_->list(request->viewer);
   if (const auto* failure = std::get_if<llm::Failure>(&found)) return request->refuse(*failure);
-  json::array sessions;
-  for (const session::SessionView& view : std::get<std::vector<session::SessionView>>(found))
-    sessions.push_back(view_json(view));
-  request->answer(
-      http::ServerReply{.body = json::serialize(json::object{{"sessions", std::move(sessions)}})});
+  request->answer(http::ServerReply{
+      .body = json::serialize(list_json(std::get<std::vector<session::SessionView>>(found)))});
 }
 
 void SessionCalls::show(const Request& request) {

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/array.hpp>
+#include <utility>
 
 #include "api/keys/keys.h"
 #include "api/pages/models_page.h"
 #include "api/wire/dialect.h"
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
+#include "session/service/session_config_reader.h"
 
 namespace windrow::api {
 namespace {
@@ -67,6 +70,28 @@ void WaitingRequest::client_left() {
   const llm::Failure left = windrow::api::client_left();
   request->context.record().status = left.status;
   request->context.record().code = left.code;
+}
+
+boost::json::object created_json(const session::CreatedSession& created) {
+  return {{"session_id", created.id}, {"session_key", created.key}};
+}
+
+boost::json::object list_json(std::span<const session::SessionView> sessions) {
+  boost::json::array list;
+  for (const session::SessionView& view : sessions) {
+    list.push_back({{"id", view.id},
+                    {"model", view.model},
+                    {"owner", view.owner},
+                    {"history", session::to_string(view.history)},
+                    {"turns", view.turns},
+                    {"tokens", view.tokens},
+                    {"rollbacks", view.rollbacks},
+                    {"in_flight", view.in_flight},
+                    {"bytes", view.bytes},
+                    {"created_at", view.created_at_unix_s},
+                    {"used_at", view.used_at_unix_s}});
+  }
+  return {{"sessions", std::move(list)}};
 }
 
 http::ServerReply session_error(const llm::Failure& failure) {

@@ -6,10 +6,12 @@
 // without its client keeps no server from stopping.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -94,6 +96,10 @@ class WaitingRequest : public std::enable_shared_from_this<WaitingRequest> {
   std::mutex mutex_;
   std::shared_ptr<SessionRequest> request_;  // null: it was taken
 };
+
+// The bodies of replies: of a new session, and of the list.
+boost::json::object created_json(const session::CreatedSession& created);
+boost::json::object list_json(std::span<const session::SessionView> sessions);
 
 // {"error": "..."} with the failure's status; that of a body that makes no samples is plain text.
 http::ServerReply session_error(const llm::Failure& failure);
