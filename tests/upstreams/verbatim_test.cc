@@ -103,7 +103,7 @@ TEST_F(Verbatim, OtherPathsAndEndpointsComeBackAsTheyAre) {
       reply_of(ask({.method = llm::HttpMethod::kGet, .target = "/v1/models"}, ""));
   EXPECT_EQ(models.status, 200);
   EXPECT_NE(models.body.find(R"("id":"m")"), std::string::npos);
-  const llm::VerbatimReply none = reply_of(ask({.target = "/generate"}, R"({"text":"a"})"));
+  const llm::VerbatimReply none = reply_of(ask({.target = "/no-such-path"}, R"({"text":"a"})"));
   EXPECT_EQ(none.status, 404);
   const llm::VerbatimReply chat = reply_of(ask({}, std::string(kChat)));
   EXPECT_EQ(chat.status, 200);
