@@ -37,28 +37,38 @@ void LargeReplies::send(http::Exchange exchange, uint64_t bytes) {
 }
 
 void LargeReplies::send_rest(http::Exchange exchange, NextPiece next, Then then) {
-  replies_.push_front({std::move(exchange), std::move(next), then});
-  const auto reply = replies_.begin();
+  const uint64_t reply = next_reply_++;
+  replies_.emplace(reply,
+                   Reply{.exchange = std::move(exchange), .next = std::move(next), .then = then});
+  // Comes before the last byte was sent, or not at all; perhaps at once.
+  replies_.at(reply).exchange.on_disconnect([this, reply] { replies_.erase(reply); });
   go_on(reply);
-  // Comes before the last byte was sent, or not at all.
-  reply->exchange.on_disconnect([this, reply] { replies_.erase(reply); });
 }
 
-void LargeReplies::go_on(std::list<Reply>::iterator reply) {
+// A write may find that the client has left, and so remove the reply.
+void LargeReplies::go_on(uint64_t number) {
+  const auto found = replies_.find(number);
+  if (found == replies_.end()) return;
+  std::string pieces;
   bool ended = false;
   for (int i = 0; i < kPiecesAtOnce && !ended; ++i) {
-    std::string piece = reply->next(kLargePieceBytes);
+    const std::string piece = found->second.next(kLargePieceBytes);
     ended = piece.empty();
-    if (!ended) reply->exchange.write(std::move(piece));
+    pieces += piece;
   }
-  reply->exchange.on_drained(kUnsentMin, [this, reply, ended] {
-    if (!ended) return go_on(reply);
-    if (reply->then == Then::kReset) {
-      reply->exchange.reset();
+  if (!pieces.empty()) found->second.exchange.write(std::move(pieces));
+  const auto still = replies_.find(number);
+  if (still == replies_.end()) return;
+  still->second.exchange.on_drained(kUnsentMin, [this, number, ended] {
+    if (!ended) return go_on(number);
+    const auto last = replies_.find(number);
+    if (last == replies_.end()) return;
+    if (last->second.then == Then::kReset) {
+      last->second.exchange.reset();
     } else {
-      reply->exchange.finish();
+      last->second.exchange.finish();
     }
-    replies_.erase(reply);
+    replies_.erase(number);
   });
 }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -42,10 +42,14 @@ class LargeReplies {
     Then then = Then::kFinish;
   };
 
-  void go_on(std::list<Reply>::iterator reply);
+  void go_on(uint64_t reply);
 
   const std::string piece_;  // a whole number of alphabets
-  std::list<Reply> replies_;
+
+  // Those that are being sent, by their numbers: a client may leave while its reply is about to go
+  // on.
+  std::map<uint64_t, Reply> replies_;
+  uint64_t next_reply_ = 0;
 };
 
 }  // namespace windrow::sim_upstream
