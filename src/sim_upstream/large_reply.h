@@ -46,8 +46,8 @@ class LargeReplies {
 
   const std::string piece_;  // a whole number of alphabets
 
-  // Those that are being sent, by their numbers: a client may leave while its reply is about to go
-  // on.
+  // Replies that are being sent, by their numbers: a client may leave while its reply is about to
+  // go on.
   std::map<uint64_t, Reply> replies_;
   uint64_t next_reply_ = 0;
 };
