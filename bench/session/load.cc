@@ -120,8 +120,8 @@ bool measure_reads(const Shape& shape) {
                          .experts = shape.experts,
                          .model_ms = shape.model_ms >= 0 ? shape.model_ms : 200,
                          .end_id = tokenizer.end_id()};
-  // The layers of a session's samples are those of the wide model, so that rows of the other one
-  // are refused by samples; nobody asks for those.
+  // The number of layers is that of the wide model: samples of a session of the other model would
+  // be refused, and this bench collects none.
   SessionHost host({{"wide", wide_server.start(wide)}, {"m", server.start(model)}}, tokenizer.get(),
                    {.kind = shape.api,
                     .asks_new_rows = shape.asks_new_rows,

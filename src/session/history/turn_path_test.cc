@@ -23,7 +23,7 @@ std::shared_ptr<Turn> turn(size_t kept, Tokens prompt, Tokens sampled) {
   return made;
 }
 
-// Rows [first, end) of two numbers each: the row, and who has it.
+// Rows [first, end) of two numbers each: the number of the row, and that of the turn that owns it.
 std::shared_ptr<TokenRows> rows(size_t first, size_t end, int32_t owner) {
   auto made = std::make_shared<TokenRows>();
   made->first_row = first;
@@ -38,7 +38,7 @@ std::shared_ptr<Turn> with_rows(std::shared_ptr<Turn> turn, std::shared_ptr<Toke
   return turn;
 }
 
-// Of each covered row, who has it.
+// For each covered row, the number of the turn that owns it.
 std::vector<int32_t> owners(const TurnPath& path) {
   const size_t count = path.rows_covered(kExperts);
   Tokens values(count * 2);
