@@ -165,6 +165,8 @@ TEST(SessionLimits, TheKeyOfASessionOpensFewPathsOfTheModelsServer) {
   };
   EXPECT_EQ(pass({.presented = session.key}, "/v1/models"), 200);
   EXPECT_EQ(pass({.presented = session.key}, "/flush_cache"), 401);
+  // HTTP clients resolve the dots of a path.
+  EXPECT_EQ(pass({.presented = session.key}, "/v1/models/../../flush_cache"), 401);
   EXPECT_EQ(pass({.key = "alice"}, "/flush_cache"), 200);
   EXPECT_EQ(pass({.key = "bob"}, "/v1/models"), 401);
   EXPECT_EQ(pass(everybody(), "/flush_cache"), 200);

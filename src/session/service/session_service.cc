@@ -219,8 +219,7 @@ Reply<SessionService::SessionPtr> SessionService::open(const SessionViewer& view
   return not_yours();
 }
 
-// --- sessions
-// -------------------------------------------------------------------------------------
+// --- sessions ------------------------------------------------------------------------------------
 
 Reply<CreatedSession> SessionService::create(const SessionViewer& viewer, std::string_view body) {
   auto config = read_session_config(body, options_.defaults, viewer.priority_max);
@@ -290,8 +289,7 @@ SessionCounts SessionService::counts() const {
   return counts;
 }
 
-// --- turns
-// ----------------------------------------------------------------------------------------
+// --- turns ---------------------------------------------------------------------------------------
 
 void SessionService::turn(TurnRequest request, std::stop_token unwanted,
                           std::function<void(TurnEnd)> done) {
@@ -475,7 +473,7 @@ void SessionService::pass(const SessionViewer& viewer, std::string_view id, llm:
     caller = {.key = (*session)->identity().owner, .priority = (*session)->config().priority};
     // Other paths of that server may change it or delay all of its clients.
     const bool lists_models =
-        verbatim.method == llm::HttpMethod::kGet && verbatim.target.starts_with("/v1/models");
+        verbatim.method == llm::HttpMethod::kGet && verbatim.target == "/v1/models";
     if (!viewer.sees_all && viewer.key.empty() && !lists_models) return finish(not_for_agents());
   } else if (const auto& failure = std::get<llm::Failure>(opened);
              failure.status == 401 || (!viewer.sees_all && viewer.key.empty())) {
@@ -485,8 +483,7 @@ void SessionService::pass(const SessionViewer& viewer, std::string_view id, llm:
                        std::move(unwanted), finish);
 }
 
-// --- what a session has
-// ---------------------------------------------------------------------------
+// --- what a session has --------------------------------------------------------------------------
 
 Reply<std::unique_ptr<BodySource>> SessionService::show(const SessionViewer& viewer,
                                                         std::string_view id, RecordsShown records) {
