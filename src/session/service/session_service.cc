@@ -70,7 +70,9 @@ llm::Failure no_memory_for_turn() {
 llm::Failure defect() {
   return {.status = 500,
           .code = "internal_error",
-          .message = "this server could not take this turn; this is a bug of the server"};
+          .message =
+              "a defect of this server ended this turn, and the session is as it was before; "
+              "report it with the X-Request-Id of this reply"};
 }
 
 std::string hex_of(std::string_view bytes) {
@@ -403,7 +405,9 @@ TurnEnd SessionService::commit(RunningTurn& turn, TurnAnswer answer) {
     return llm::Failure{.failure_class = llm::FailureClass::kTransient,
                         .status = 502,
                         .code = "unusable_reply",
-                        .message = "the model sampled no token, so there is no turn to keep"};
+                        .message =
+                            "the model sampled no token, so the session keeps no turn; send the "
+                            "request again, and look at its max_tokens if that does not help"};
   }
   TurnResult result{.wants_stream = turn.body.stream && !turn.streamed,
                     .streamed = turn.streamed,
