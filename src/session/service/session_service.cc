@@ -156,7 +156,7 @@ class SessionService::StreamOfTurn final : public llm::StreamSink {
 
 SessionService::SessionService(const Clock& clock, SessionOptions options, std::string_view seed)
     : clock_(clock),
-      options_(std::move(options)),
+      options_(options),
       seed_(seed),
       instance_id_(next_secret(kIdBytes)),
       began_at_(clock.now()),
