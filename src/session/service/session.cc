@@ -38,7 +38,7 @@ llm::Failure no_session(std::string_view id) {
 Session::Session(Identity identity, SessionConfig config, const SessionLimits& limits,
                  TimePoint now)
     : identity_(std::move(identity)),
-      config_(std::move(config)),
+      config_(config),
       bytes_max_(limits.session_bytes_max),
       history_({.kind = config_.history, .turns_max = limits.turns_max}),
       used_at_(now) {}
@@ -83,14 +83,14 @@ Session::Committed Session::commit(const Attachment& attachment, NewTurn made,
 
 // What a stop calls may end the turn, and so take the lock.
 void Session::stop(uint64_t call) {
-  std::stop_source source(std::nostopstate);
+  std::optional<std::stop_source> source;
   {
     const std::scoped_lock lock(mutex_);
     const auto found = calls_.find(call);
     if (found == calls_.end()) return;
     source = found->second;
   }
-  source.request_stop();
+  source->request_stop();
 }
 
 void Session::end(uint64_t call, TimePoint now) {

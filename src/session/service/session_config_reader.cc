@@ -171,7 +171,7 @@ std::string_view to_string(HistoryKind kind) {
 std::variant<SessionConfig, llm::Failure> read_session_config(std::string_view text,
                                                               SessionConfig defaults,
                                                               llm::Priority priority_max) {
-  SessionConfig config = std::move(defaults);
+  SessionConfig config = defaults;
   if (!text.empty()) {
     auto parsed = parse_json(text);
     if (const auto* fault = std::get_if<JsonFault>(&parsed)) {

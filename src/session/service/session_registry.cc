@@ -31,7 +31,7 @@ std::variant<std::shared_ptr<Session>, llm::Failure> SessionRegistry::add(
     Session::Identity identity, SessionConfig config, TimePoint now) {
   if (auto full = room(); auto* failure = std::get_if<llm::Failure>(&full))
     return std::move(*failure);
-  auto session = std::make_shared<Session>(std::move(identity), std::move(config), limits_, now);
+  auto session = std::make_shared<Session>(std::move(identity), config, limits_, now);
   const std::scoped_lock lock(mutex_);
   if (sessions_.size() >= limits_.sessions_max) {
     return llm::Failure{
