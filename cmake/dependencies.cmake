@@ -14,4 +14,12 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+# The C++ build: its errors are exceptions, so destructors run. Static, so that nothing has to be
+# installed beside the program.
+pkg_check_modules(lua_cxx REQUIRED lua5.4-c++)
+find_library(lua_cxx_archive NAMES liblua5.4-c++.a REQUIRED)
+add_library(lua STATIC IMPORTED GLOBAL)
+set_target_properties(lua PROPERTIES IMPORTED_LOCATION "${lua_cxx_archive}"
+  INTERFACE_INCLUDE_DIRECTORIES "${lua_cxx_INCLUDE_DIRS}"
+  INTERFACE_LINK_LIBRARIES "${CMAKE_DL_LIBS}")
 include(GoogleTest)

@@ -13,13 +13,13 @@
 #include "base/random.h"
 #include "session/history/history.h"
 #include "session/samples/sample.h"
-#include "session/testing/chatml_tokenizer.h"
+#include "llm/testing/chatml_tokenizer.h"
 #include "session/testing/naive_session.h"
 
 namespace windrow::session {
 namespace {
 
-using testing::ChatmlTokenizer;
+using llm::testing::ChatmlTokenizer;
 using testing::NaiveAttachment;
 using testing::NaiveRows;
 using testing::NaiveSample;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "json/limits.h"
-#include "session/testing/chatml_tokenizer.h"
+#include "llm/testing/chatml_tokenizer.h"
 
 namespace windrow::session {
 namespace {
@@ -16,8 +16,9 @@ namespace {
 namespace json = boost::json;
 
 json::object body_of(ModelKind kind, json::object asked) {
-  const SessionModel model{
-      .name = "m", .kind = kind, .tokenizer = std::make_shared<const testing::ChatmlTokenizer>()};
+  const SessionModel model{.name = "m",
+                           .kind = kind,
+                           .tokenizer = std::make_shared<const llm::testing::ChatmlTokenizer>()};
   TurnQuestion question{.session = "s", .body = std::move(asked), .chat = {}, .prompt = {1, 2}};
   const auto made = make_turn_body(model, question, {});
   const auto* body = std::get_if<TurnBody>(&made);

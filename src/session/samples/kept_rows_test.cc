@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "llm/testing/chatml_tokenizer.h"
 #include "session/history/history.h"
 #include "session/samples/sample.h"
-#include "session/testing/chatml_tokenizer.h"
 #include "session/testing/naive_session.h"
 
 namespace windrow::session {
@@ -90,7 +90,7 @@ class TwoSessions {
     std::vector<TurnPath> paths;
     for (const TurnId leaf : history_.leaves())
       paths.push_back(history_.path(leaf));
-    const auto assembled = assemble(paths, rules, testing::ChatmlTokenizer());
+    const auto assembled = assemble(paths, rules, llm::testing::ChatmlTokenizer());
     if (!std::holds_alternative<Samples>(assembled)) {
       ADD_FAILURE() << std::get<llm::Failure>(assembled).message;
       return {};

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "session/testing/chatml_tokenizer.h"
+#include "llm/testing/chatml_tokenizer.h"
 #include "session/testing/turn_builder.h"
 
 namespace windrow::session {
 namespace {
 
-using testing::ChatmlTokenizer;
+using llm::testing::ChatmlTokenizer;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::TurnBuilder;

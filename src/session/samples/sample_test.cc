@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/random.h"
-#include "session/testing/chatml_tokenizer.h"
+#include "llm/testing/chatml_tokenizer.h"
 #include "session/testing/turn_builder.h"
 
 namespace windrow::session {
 namespace {
 
-using testing::ChatmlTokenizer;
+using llm::testing::ChatmlTokenizer;
 using ::testing::ElementsAre;
 using testing::rows_from;
 using testing::TurnBuilder;

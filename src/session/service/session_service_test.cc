@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-using testing::ChatmlTokenizer;
+using llm::testing::ChatmlTokenizer;
 using testing::everybody;
 using testing::message;
 using testing::message_of;

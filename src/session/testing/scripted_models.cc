@@ -20,11 +20,11 @@ llm::Failure stopped() {
 
 TurnAnswer make_answer(const TurnQuestion& question, std::string_view text,
                        std::string_view finish_reason, const RowValues& rows_of) {
-  const ChatmlTokenizer tokenizer;
+  const llm::testing::ChatmlTokenizer tokenizer;
   TurnAnswer answer;
   TurnReply& reply = answer.reply;
   reply.tokens = tokenizer.tokens_of(text);
-  if (finish_reason != "length") reply.tokens.push_back(ChatmlTokenizer::kEnd);
+  if (finish_reason != "length") reply.tokens.push_back(llm::testing::ChatmlTokenizer::kEnd);
   for (size_t i = 0; i < reply.tokens.size(); ++i)
     reply.logprobs.push_back(kLogprob * static_cast<double>(i + 1));
   reply.figures.prompt_tokens = static_cast<int64_t>(question.prompt.size());

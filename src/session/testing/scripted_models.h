@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "llm/testing/chatml_tokenizer.h"
 #include "session/models/session_models.h"
-#include "session/testing/chatml_tokenizer.h"
 
 namespace windrow::session::testing {
 
@@ -75,7 +75,8 @@ class ScriptedModels final : public SessionModels {
            std::function<void(TurnOutcome)> done);
 
   const ModelKind kind_;
-  const std::shared_ptr<const ChatmlTokenizer> tokenizer_ = std::make_shared<ChatmlTokenizer>();
+  const std::shared_ptr<const llm::testing::ChatmlTokenizer> tokenizer_ =
+      std::make_shared<llm::testing::ChatmlTokenizer>();
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,4 +1,4 @@
-#include "session/testing/chatml_tokenizer.h"
+#include "llm/testing/chatml_tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 #include "chat/tool_call_stream.h"
 #include "chat/tool_syntax.h"
 
-namespace windrow::session::testing {
+namespace windrow::llm::testing {
 namespace {
 
 struct Control {
@@ -317,4 +317,4 @@ std::unique_ptr<llm::AnswerReader> ChatmlTokenizer::read_answer(const llm::Chat&
   return std::make_unique<Reader>(*this, std::move(rules));
 }
 
-}  // namespace windrow::session::testing
+}  // namespace windrow::llm::testing

@@ -1,4 +1,4 @@
-#include "session/testing/chatml_tokenizer.h"
+#include "llm/testing/chatml_tokenizer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace windrow::session::testing {
+namespace windrow::llm::testing {
 namespace {
 
 llm::Chat chat_of(std::string_view messages, std::string_view tools = "[]") {
@@ -125,4 +125,4 @@ TEST(ChatmlTokenizer, AnAnswerEndsAtItsStopToken) {
 }
 
 }  // namespace
-}  // namespace windrow::session::testing
+}  // namespace windrow::llm::testing

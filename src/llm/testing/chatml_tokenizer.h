@@ -24,7 +24,7 @@
 
 #include "llm/tokenizer.h"
 
-namespace windrow::session::testing {
+namespace windrow::llm::testing {
 
 class ChatmlTokenizer final : public llm::Tokenizer {
  public:
@@ -58,4 +58,4 @@ class ChatmlTokenizer final : public llm::Tokenizer {
   }
 };
 
-}  // namespace windrow::session::testing
+}  // namespace windrow::llm::testing

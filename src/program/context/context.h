@@ -1,0 +1,127 @@
+// Context: the conversation of a program as its model sees it. Pure. Used by one thread; a copy is
+// a fork, and shares all turns with it (they never change).
+//
+// With a tokenizer it is tokens: messages are rendered by the model's chat template, and behind an
+// answer as the increment of that template (llm::Tokenizer::append), so that the model sees exactly
+// what it sampled. Where a template cannot be rendered in parts, the whole conversation is rendered
+// again. Without a tokenizer (a server elsewhere has the model) it is its messages.
+//
+// Its states, and what add() and append() may do:
+//   empty         messages make it a chat; append() makes it raw text, without a template
+//   chat, closed  its last message is whole; cue(), append() and generate open the next answer
+//   chat, open    an answer has begun; a message closes it first
+//   raw           only append() and generate
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "llm/answer.h"
+#include "llm/request.h"
+#include "llm/tokenizer.h"
+
+namespace windrow::program {
+
+// A model as contexts know it. Immutable.
+struct ContextModel {
+  std::string name;                                 // as requests name it
+  std::shared_ptr<const llm::Tokenizer> tokenizer;  // null: a server elsewhere has the model
+};
+
+struct ContextOptions {
+  // The template argument enable_thinking; absent: as the template does it by itself.
+  std::optional<bool> thinking;
+
+  // Thoughts stay when the next message of a user comes.
+  bool keep_thoughts = false;
+};
+
+enum class Role : uint8_t { kSystem, kUser, kAssistant };
+
+// What a model is asked.
+struct Prompt {
+  // A chat: its messages and template arguments, also where `tokens` say exactly what the model
+  // reads (the answer is read as an answer to this chat).
+  llm::Chat chat;
+
+  // With a tokenizer: the whole prompt, up to where the answer goes on.
+  std::vector<int32_t> tokens;
+
+  // Without one: the raw text of a context that has no messages.
+  std::string text;
+
+  // It has no template: a completion.
+  bool is_raw = false;
+};
+
+// Failures of all functions are llm::Failure with status 400 and
+//   context_is_open      a message of the system cannot follow what is there
+//   context_is_raw       it is raw text, and has no turns
+//   not_for_upstream     needs tokens, and a server elsewhere has the model
+//   invalid_token        an id outside the vocabulary
+//   those of llm::Tokenizer::render and append
+class Context {
+ public:
+  // `model` is not null.
+  explicit Context(std::shared_ptr<const ContextModel> model, ContextOptions options = {});
+
+  const ContextModel& model() const;
+
+  // A whole message. A user's message drops the thoughts of the answers before it.
+  std::optional<llm::Failure> add(Role role, std::string_view text);
+
+  // Opens the answer.
+  std::optional<llm::Failure> cue();
+
+  // Continues the open answer, or opens it first.
+  std::optional<llm::Failure> append(std::string_view text);
+  std::optional<llm::Failure> append(std::span<const int32_t> tokens);
+
+  // What the model is asked for the next answer. `thinking` as in ContextOptions, for this answer.
+  std::variant<Prompt, llm::Failure> prompt(std::optional<bool> thinking = std::nullopt) const;
+
+  // The answer to `prompt`, which came of this context as it is now. Choice::token_ids are its
+  // tokens where there is a tokenizer. An answer that was cut is a sealed turn.
+  void take(const Prompt& prompt, const llm::Choice& answer);
+
+  // As take(), of a text that was chosen and not sampled: the open answer goes on with `text` and
+  // ends.
+  std::optional<llm::Failure> take_text(std::string_view text);
+
+  // All its tokens; those of messages as rendered so far, without a cue that was not asked for.
+  std::variant<std::vector<int32_t>, llm::Failure> tokens() const;
+
+  // Keeps the first `count` tokens. Within an answer, that one is open again; within what the
+  // template made, the context is raw from now on.
+  std::optional<llm::Failure> truncate(size_t count);
+
+  // {"role", "content"} and, where thoughts are kept, "reasoning_content".
+  boost::json::array messages() const;
+
+  // The contents of its messages, one behind the other; a raw context's text.
+  std::string text() const;
+
+  // The last answer was cut by its limit of tokens.
+  bool is_truncated() const;
+
+  // About the memory that is this context's alone, not shared with its forks.
+  size_t bytes() const;
+
+ private:
+  struct Turn;
+
+  std::shared_ptr<const ContextModel> model_;
+  ContextOptions options_;
+  std::shared_ptr<const Turn> last_;  // the last turn whose tokens are exact; null: none
+};
+
+}  // namespace windrow::program

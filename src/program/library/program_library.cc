@@ -1,0 +1,1 @@
+#include "program/library/program_library.h"

@@ -1,0 +1,1 @@
+#include "program/lua/lua_patterns.h"

@@ -1,0 +1,14 @@
+// The sandbox: which of Lua's own functions programs have. Everything else is not there.
+#pragma once
+
+#include <lua.hpp>
+
+namespace windrow::program {
+
+// Opens it in a fresh state: the basic functions (without load, dofile, loadfile, collectgarbage,
+// print), string (lua_strings.h), table (lua_tables.h), utf8, and math without random. A
+// metatable with __gc is refused by setmetatable, because finalizers run without hooks; so is a
+// change of the metatable of strings.
+void open_sandbox(lua_State* state);
+
+}  // namespace windrow::program

@@ -1,0 +1,89 @@
+// LuaState: one Lua 5.4 interpreter within limits: its memory through an allocator of its own, its
+// instructions through a count hook, its functions those of the sandbox (lua_sandbox.h). Lua is
+// linked as C++ (liblua5.4-c++), so its errors are exceptions and destructors run.
+//
+// Used by one thread. Headers of lua/ are the only ones that name lua_State.
+#pragma once
+
+#include <lua.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "program/limits.h"
+
+namespace windrow::program {
+
+// The instructions of one slice: how long a program may run before others get a turn.
+inline constexpr int kSliceInstructions = 100'000;
+
+// How a coroutine came back from resume().
+enum class LuaOutcome : uint8_t {
+  kReturned,   // its values are on its stack
+  kSuspended,  // it called something that waits
+  kSliced,     // its slice is over; it wants to go on
+  kFailed,     // the error is on top of its stack
+};
+
+class LuaState {
+ public:
+  // Makes an interpreter with the sandbox's functions. ENSUREs that the limits allow that (some
+  // 100 KB). `owner` is what owner() returns, for functions that Lua calls.
+  LuaState(const ProgramLimits& limits, void* owner);
+  ~LuaState();
+  LuaState(const LuaState&) = delete;
+  LuaState& operator=(const LuaState&) = delete;
+
+  lua_State* main() { return state_; }
+
+  // Of any coroutine of a state: the LuaState, and its `owner`.
+  static LuaState& of(lua_State* state);
+  void* owner() const { return owner_; }
+
+  // Puts the function of a chunk of source text on top of `on`'s stack. kInvalid when it does not
+  // compile, with "NAME:LINE: what"; binary chunks are refused.
+  Result<void> load(lua_State* on, std::string_view source, const std::string& name);
+
+  // Resumes a coroutine with `arguments` values on its stack. `results`: how many are on its stack
+  // then. The instructions are counted from the last call of begin_turn().
+  LuaOutcome resume(lua_State* coroutine, int arguments, int* results);
+
+  // What waited has ended: instructions count from 0 again.
+  void begin_turn() { instructions_ = 0; }
+
+  // Ends a coroutine wherever it is: its <close> variables are closed, its stack is emptied.
+  void close(lua_State* coroutine);
+
+  // A limit was hit: from now on each instruction raises `code`. Also called by the owner for
+  // limits of its own.
+  void forbid(std::string_view code, std::string message);
+  bool is_forbidden() const { return !forbidden_code_.empty(); }
+  std::string_view forbidden_code() const { return forbidden_code_; }
+  const std::string& forbidden_message() const { return forbidden_message_; }
+
+  size_t bytes() const { return bytes_; }
+  size_t bytes_peak() const { return bytes_peak_; }
+
+  // Runs a whole collection.
+  void collect();
+
+ private:
+  static void* allocate(void* self, void* block, size_t old_bytes, size_t new_bytes);
+  static void on_count(lua_State* state, lua_Debug* record);
+  static int on_panic(lua_State* state);
+
+  const ProgramLimits limits_;
+  void* const owner_;
+  lua_State* state_ = nullptr;
+  size_t bytes_ = 0;
+  size_t bytes_peak_ = 0;
+  bool out_of_memory_ = false;
+  int64_t instructions_ = 0;
+  std::string forbidden_code_;
+  std::string forbidden_message_;
+};
+
+}  // namespace windrow::program

@@ -1,0 +1,1 @@
+#include "program/models/dispatched_program_models.h"

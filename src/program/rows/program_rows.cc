@@ -1,0 +1,1 @@
+#include "program/rows/program_rows.h"

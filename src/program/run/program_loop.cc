@@ -1,0 +1,1 @@
+#include "program/run/program_loop.h"

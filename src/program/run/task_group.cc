@@ -1,0 +1,1 @@
+#include "program/run/task_group.h"

@@ -1,0 +1,1 @@
+#include "program/testing/scripted_models.h"

@@ -1,0 +1,1 @@
+#include "program/trace/pass_log.h"

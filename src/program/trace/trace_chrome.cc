@@ -1,0 +1,1 @@
+#include "program/trace/trace.h"
