@@ -5,81 +5,107 @@
 // Widths are multiples of 16.
 //
 // Tokens of many sequences lie behind each other without padding ("packed"); `starts` has the
-// first token of each sequence and, at its end, the number of tokens. bf16 is the upper half of a
-// float. Results do not depend on the number of threads.
+// first token of each sequence and, at its end, the number of tokens. Results do not depend on the
+// number of threads.
+//
+// `small` is what lies between the matrix products: bf16, the upper half of a float, or with
+// -DSMALL_IS_FLOAT a float, for processors whose products in bf16 are slow.
 #include <math.h>
 #include <omp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint16_t bf16;
-typedef float v16 __attribute__((vector_size(64), aligned(4)));
-typedef int32_t i16v __attribute__((vector_size(64), aligned(4)));
-typedef uint32_t u16v __attribute__((vector_size(64), aligned(4)));
-typedef bf16 h16v __attribute__((vector_size(32), aligned(2)));
+#ifdef SMALL_IS_FLOAT
+typedef float small;
+#else
+typedef uint16_t small;
+#endif
 
-enum { kHead = 32, kHalf = kHead / 2, kRows = 8, kLanes = 16, kBlock = 256 };
+// kLanes numbers are one register: wider vectors are taken apart by the compiler, badly.
+enum {
+  kHead = 32,
+  kHalf = kHead / 2,
+  kRows = 8,
+#ifdef __AVX512F__
+  kLanes = 16,
+#else
+  kLanes = 8,
+#endif
+  kBlock = 256
+};
 
-static inline float wide(bf16 value) {
+typedef float vec __attribute__((vector_size(4 * kLanes), aligned(4)));
+typedef int32_t ivec __attribute__((vector_size(4 * kLanes), aligned(4)));
+typedef uint32_t uvec __attribute__((vector_size(4 * kLanes), aligned(4)));
+typedef uint16_t hvec __attribute__((vector_size(2 * kLanes), aligned(2)));
+
+#ifdef SMALL_IS_FLOAT
+static inline float wide(small value) { return value; }
+static inline small narrow(float value) { return value; }
+static inline vec wide_all(const small* from) { return *(const vec*)from; }
+static inline void narrow_all(vec values, small* to) { *(vec*)to = values; }
+#else
+static inline float wide(small value) {
   uint32_t bits = (uint32_t)value << 16;
   float result;
   memcpy(&result, &bits, 4);
   return result;
 }
 
-static inline bf16 narrow(float value) {  // to nearest, ties to even; no NaN comes here
+static inline small narrow(float value) {  // to nearest, ties to even; no NaN comes here
   uint32_t bits;
   memcpy(&bits, &value, 4);
-  return (bf16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+  return (small)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-static inline v16 wide16(const bf16* from) {
-  return (v16)(__builtin_convertvector(*(const h16v*)from, u16v) << 16);
+static inline vec wide_all(const small* from) {
+  return (vec)(__builtin_convertvector(*(const hvec*)from, uvec) << 16);
 }
 
-static inline void narrow16(v16 values, bf16* to) {
-  const u16v bits = (u16v)values;
-  *(h16v*)to = __builtin_convertvector((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, h16v);
+static inline void narrow_all(vec values, small* to) {
+  const uvec bits = (uvec)values;
+  *(hvec*)to = __builtin_convertvector((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, hvec);
 }
+#endif
 
-static inline float sum16(v16 values) {
+static inline float sum_of(vec values) {
   float sum = 0;
   for (int i = 0; i < kLanes; ++i) sum += values[i];
   return sum;
 }
 
-static inline v16 choose16(i16v which, v16 yes, v16 no) {
-  return (v16)(((i16v)yes & which) | ((i16v)no & ~which));
+static inline vec choose(ivec which, vec yes, vec no) {
+  return (vec)(((ivec)yes & which) | ((ivec)no & ~which));
 }
 
 // e^x of what is at most about 0, to 2e-7: 2^n times a polynomial of the rest (Cephes' method).
 // Far below it is 0.
-static inline v16 exp16(v16 x) {
-  x = choose16(x < -87.0f, (v16){0} - 87.0f, x);
-  const v16 turns = x * 1.44269504f;
-  const i16v n = __builtin_convertvector(turns - 0.5f, i16v);  // turns <= 0: cut is round
-  const v16 whole = __builtin_convertvector(n, v16);
-  const v16 r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
-  v16 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+static inline vec exp_of(vec x) {
+  x = choose(x < -87.0f, (vec){0} - 87.0f, x);
+  const vec turns = x * 1.44269504f;
+  const ivec n = __builtin_convertvector(turns - 0.5f, ivec);  // turns <= 0: cut is round
+  const vec whole = __builtin_convertvector(n, vec);
+  const vec r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
+  vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  return p * (v16)((n + 127) << 23);
+  return p * (vec)((n + 127) << 23);
 }
 
 // --- RMS norm, with the addition to the residual stream before it -----------------------------
 
 // sum = x + delta (delta may be null: sum is x and not written); out = sum / rms(sum) * gain.
-void norm_forward(const float* x, const bf16* delta, float* sum, const float* gain, bf16* out,
+void norm_forward(const float* x, const small* delta, float* sum, const float* gain, small* out,
                   float* scale, int64_t tokens, int64_t width) {
 #pragma omp parallel for
   for (int64_t t = 0; t < tokens; ++t) {
     const float* row = x + t * width;
     if (delta != NULL) {
-      const bf16* add = delta + t * width;
+      const small* add = delta + t * width;
       float* into = sum + t * width;
       for (int64_t c = 0; c < width; ++c) into[c] = row[c] + wide(add[c]);
       row = into;
@@ -88,14 +114,14 @@ void norm_forward(const float* x, const bf16* delta, float* sum, const float* ga
     for (int64_t c = 0; c < width; ++c) squares += row[c] * row[c];
     const float factor = 1.0f / sqrtf(squares / (float)width + 1e-6f);
     scale[t] = factor;
-    bf16* to = out + t * width;
+    small* to = out + t * width;
     for (int64_t c = 0; c < width; ++c) to[c] = narrow(row[c] * factor * gain[c]);
   }
 }
 
 // gradient (of the residual stream, in and out) += what comes back through the norm.
-void norm_backward(const bf16* back, const float* sum, const float* gain, const float* scale,
-                   float* gradient, bf16* gradient_narrow, float* gain_gradient, int64_t tokens,
+void norm_backward(const small* back, const float* sum, const float* gain, const float* scale,
+                   float* gradient, small* gradient_narrow, float* gain_gradient, int64_t tokens,
                    int64_t width) {
   const int64_t blocks = (tokens + kBlock - 1) / kBlock;
   float* parts = calloc((size_t)(blocks * width), sizeof(float));
@@ -105,7 +131,7 @@ void norm_backward(const bf16* back, const float* sum, const float* gain, const 
     const int64_t end = (b + 1) * kBlock < tokens ? (b + 1) * kBlock : tokens;
     for (int64_t t = b * kBlock; t < end; ++t) {
       const float* row = sum + t * width;
-      const bf16* from = back + t * width;
+      const small* from = back + t * width;
       float* into = gradient + t * width;
       const float factor = scale[t];
       float dot = 0;
@@ -127,37 +153,37 @@ void norm_backward(const bf16* back, const float* sum, const float* gain, const 
 
 // --- gated unit: out = silu(gate) * up; a row holds gate, then up -----------------------------
 
-static inline v16 sigmoid16(v16 x) {
-  const v16 e = exp16(choose16(x < 0, x, -x));  // of the side on which it is at most 1
-  return choose16(x < 0, e, (v16){0} + 1.0f) / (1.0f + e);
+static inline vec sigmoid_of(vec x) {
+  const vec e = exp_of(choose(x < 0, x, -x));  // of the side on which it is at most 1
+  return choose(x < 0, e, (vec){0} + 1.0f) / (1.0f + e);
 }
 
-void gate_forward(const bf16* both, bf16* out, int64_t tokens, int64_t width) {
+void gate_forward(const small* both, small* out, int64_t tokens, int64_t width) {
 #pragma omp parallel for
   for (int64_t t = 0; t < tokens; ++t) {
-    const bf16* gate = both + t * 2 * width;
-    const bf16* up = gate + width;
-    bf16* to = out + t * width;
+    const small* gate = both + t * 2 * width;
+    const small* up = gate + width;
+    small* to = out + t * width;
     for (int64_t c = 0; c < width; c += kLanes) {
-      const v16 g = wide16(gate + c);
-      narrow16(g * sigmoid16(g) * wide16(up + c), to + c);
+      const vec g = wide_all(gate + c);
+      narrow_all(g * sigmoid_of(g) * wide_all(up + c), to + c);
     }
   }
 }
 
-void gate_backward(const bf16* both, const bf16* back, bf16* both_gradient, int64_t tokens,
+void gate_backward(const small* both, const small* back, small* both_gradient, int64_t tokens,
                    int64_t width) {
 #pragma omp parallel for
   for (int64_t t = 0; t < tokens; ++t) {
-    const bf16* gate = both + t * 2 * width;
-    const bf16* up = gate + width;
-    const bf16* from = back + t * width;
-    bf16* gate_to = both_gradient + t * 2 * width;
-    bf16* up_to = gate_to + width;
+    const small* gate = both + t * 2 * width;
+    const small* up = gate + width;
+    const small* from = back + t * width;
+    small* gate_to = both_gradient + t * 2 * width;
+    small* up_to = gate_to + width;
     for (int64_t c = 0; c < width; c += kLanes) {
-      const v16 g = wide16(gate + c), d = wide16(from + c), s = sigmoid16(g);
-      narrow16(d * wide16(up + c) * s * (1.0f + g * (1.0f - s)), gate_to + c);
-      narrow16(d * g * s, up_to + c);
+      const vec g = wide_all(gate + c), d = wide_all(from + c), s = sigmoid_of(g);
+      narrow_all(d * wide_all(up + c) * s * (1.0f + g * (1.0f - s)), gate_to + c);
+      narrow_all(d * g * s, up_to + c);
     }
   }
 }
@@ -165,7 +191,7 @@ void gate_backward(const bf16* both, const bf16* back, bf16* both_gradient, int6
 // --- attention with a norm on queries and keys, rotated positions, and shared beginnings ---------
 
 // One head of one sequence, widened: rows [length][kHead], and keys and values also the other way
-// round, [kHead][padded], so that sixteen keys are multiplied at once.
+// round, [kHead][padded], so that kLanes keys are multiplied at once.
 typedef struct {
   int64_t length, padded;
   float *q, *k, *v, *kt, *vt, *dq, *dk, *dv, *dout, *q_scale, *k_scale;
@@ -209,31 +235,44 @@ static void free_work(Work* work) {
   free(work->memory);
 }
 
-// kHead is two vectors, and a rotation turns one against the other.
-static void rotate(const bf16* from, const float* gain, const float* turn, float extra, float* to,
+// Numbers c and c + kHalf of a head turn against each other.
+static void rotate(const small* from, const float* gain, const float* turn, float extra, float* to,
                    float* scale) {
-  const v16 a = wide16(from), b = wide16(from + kHalf);
-  *scale = 1.0f / sqrtf(sum16(a * a + b * b) / kHead + 1e-6f);
-  const v16 low = a * (*scale * extra) * *(const v16*)gain;
-  const v16 high = b * (*scale * extra) * *(const v16*)(gain + kHalf);
-  const v16 cosine = *(const v16*)turn, sine = *(const v16*)(turn + kHalf);
-  *(v16*)to = low * cosine - high * sine;
-  *(v16*)(to + kHalf) = high * cosine + low * sine;
+  vec squares = {0};
+  for (int c = 0; c < kHead; c += kLanes) {
+    const vec x = wide_all(from + c);
+    squares += x * x;
+  }
+  *scale = 1.0f / sqrtf(sum_of(squares) / kHead + 1e-6f);
+  for (int c = 0; c < kHalf; c += kLanes) {
+    const vec low = wide_all(from + c) * (*scale * extra) * *(const vec*)(gain + c);
+    const vec high = wide_all(from + kHalf + c) * (*scale * extra) * *(const vec*)(gain + kHalf + c);
+    const vec cosine = *(const vec*)(turn + c), sine = *(const vec*)(turn + kHalf + c);
+    *(vec*)(to + c) = low * cosine - high * sine;
+    *(vec*)(to + kHalf + c) = high * cosine + low * sine;
+  }
 }
 
-static void rotate_back(const bf16* from, const float* gain, const float* turn, float extra,
-                        float scale, const float* gradient, bf16* to, float* gain_gradient) {
-  const v16 cosine = *(const v16*)turn, sine = *(const v16*)(turn + kHalf);
-  const v16 a = *(const v16*)gradient, b = *(const v16*)(gradient + kHalf);
-  v16 low = (a * cosine + b * sine) * extra, high = (b * cosine - a * sine) * extra;
-  const v16 x_low = wide16(from) * scale, x_high = wide16(from + kHalf) * scale;
-  *(v16*)gain_gradient += low * x_low;
-  *(v16*)(gain_gradient + kHalf) += high * x_high;
-  low *= *(const v16*)gain;
-  high *= *(const v16*)(gain + kHalf);
-  const float dot = sum16(low * x_low + high * x_high) / kHead;
-  narrow16((low - x_low * dot) * scale, to);
-  narrow16((high - x_high * dot) * scale, to + kHalf);
+static void rotate_back(const small* from, const float* gain, const float* turn, float extra,
+                        float scale, const float* gradient, small* to, float* gain_gradient) {
+  float turned[kHead], x[kHead];
+  vec products = {0};
+  for (int c = 0; c < kHalf; c += kLanes) {
+    const vec cosine = *(const vec*)(turn + c), sine = *(const vec*)(turn + kHalf + c);
+    const vec a = *(const vec*)(gradient + c), b = *(const vec*)(gradient + kHalf + c);
+    *(vec*)(turned + c) = (a * cosine + b * sine) * extra;
+    *(vec*)(turned + kHalf + c) = (b * cosine - a * sine) * extra;
+  }
+  for (int c = 0; c < kHead; c += kLanes) {
+    const vec own = wide_all(from + c) * scale;
+    *(vec*)(x + c) = own;
+    *(vec*)(gain_gradient + c) += *(const vec*)(turned + c) * own;
+    *(vec*)(turned + c) *= *(const vec*)(gain + c);
+    products += *(const vec*)(turned + c) * own;
+  }
+  const float dot = sum_of(products) / kHead;
+  for (int c = 0; c < kHead; c += kLanes)
+    narrow_all((*(const vec*)(turned + c) - *(const vec*)(x + c) * dot) * scale, to + c);
 }
 
 static void clear(float* array, int64_t rows) {
@@ -241,18 +280,18 @@ static void clear(float* array, int64_t rows) {
 }
 
 // rows: the head's part of the first token; turns: of the first token's position.
-static void load(Part* part, int64_t length, const bf16* rows, int64_t width, const float* gains,
+static void load(Part* part, int64_t length, const small* rows, int64_t width, const float* gains,
                  const float* turns) {
   const float extra = 1.0f / sqrtf((float)kHead);
   part->length = length;
   part->padded = pad(length);
   for (int64_t t = 0; t < length; ++t) {
-    const bf16* row = rows + t * 3 * width;
+    const small* row = rows + t * 3 * width;
     const float* turn = turns + t * kHead;
     rotate(row, gains, turn, extra, part->q + t * kHead, part->q_scale + t);
     rotate(row + width, gains + kHead, turn, 1, part->k + t * kHead, part->k_scale + t);
-    *(v16*)(part->v + t * kHead) = wide16(row + 2 * width);
-    *(v16*)(part->v + t * kHead + kHalf) = wide16(row + 2 * width + kHalf);
+    for (int c = 0; c < kHead; c += kLanes)
+      *(vec*)(part->v + t * kHead + c) = wide_all(row + 2 * width + c);
   }
   const int64_t spare = part->padded + kRows - length;
   clear(part->q + length * kHead, spare);
@@ -266,28 +305,28 @@ static void load(Part* part, int64_t length, const bf16* rows, int64_t width, co
       }
 }
 
-static void load_back(Part* part, const bf16* back, int64_t width) {
+static void load_back(Part* part, const small* back, int64_t width) {
   clear(part->dk, part->padded + kRows);
   clear(part->dv, part->padded + kRows);
   clear(part->dout, part->padded + kRows);
   for (int64_t t = 0; t < part->length; ++t)
     for (int c = 0; c < kHead; c += kLanes)
-      *(v16*)(part->dout + t * kHead + c) = wide16(back + t * width + c);
+      *(vec*)(part->dout + t * kHead + c) = wide_all(back + t * width + c);
 }
 
-static void store_back(const Part* part, const bf16* rows, int64_t width, const float* gains,
-                       const float* turns, bf16* rows_gradient, float* gains_gradient) {
+static void store_back(const Part* part, const small* rows, int64_t width, const float* gains,
+                       const float* turns, small* rows_gradient, float* gains_gradient) {
   const float extra = 1.0f / sqrtf((float)kHead);
   for (int64_t t = 0; t < part->length; ++t) {
-    const bf16* row = rows + t * 3 * width;
-    bf16* to = rows_gradient + t * 3 * width;
+    const small* row = rows + t * 3 * width;
+    small* to = rows_gradient + t * 3 * width;
     const float* turn = turns + t * kHead;
     rotate_back(row, gains, turn, extra, part->q_scale[t], part->dq + t * kHead, to,
                 gains_gradient);
     rotate_back(row + width, gains + kHead, turn, 1, part->k_scale[t], part->dk + t * kHead,
                 to + width, gains_gradient + kHead);
     for (int c = 0; c < kHead; c += kLanes)
-      narrow16(*(const v16*)(part->dv + t * kHead + c), to + 2 * width + c);
+      narrow_all(*(const vec*)(part->dv + t * kHead + c), to + 2 * width + c);
   }
 }
 
@@ -295,52 +334,40 @@ static void store_back(const Part* part, const bf16* rows, int64_t width, const 
 static void multiply_rows(const float* rows, const float* columns, int64_t padded, int64_t keys,
                           float* out, int64_t stride) {
   for (int64_t j = 0; j < keys; j += kLanes) {
-    v16 sums[kRows] = {0};
+    vec sums[kRows] = {0};
     for (int c = 0; c < kHead; ++c) {
-      const v16 column = *(const v16*)(columns + c * padded + j);
+      const vec column = *(const vec*)(columns + c * padded + j);
       for (int r = 0; r < kRows; ++r) sums[r] += column * rows[r * kHead + c];
     }
-    for (int r = 0; r < kRows; ++r) *(v16*)(out + r * stride + j) = sums[r];
+    for (int r = 0; r < kRows; ++r) *(vec*)(out + r * stride + j) = sums[r];
   }
 }
 
 // out[r] += sum over j of weights[r][j] * rows[j].
 static void weigh_rows(const float* weights, int64_t stride, int64_t keys, const float* rows,
                        float* out) {
-  v16 low[kRows], high[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    low[r] = *(const v16*)(out + r * kHead);
-    high[r] = *(const v16*)(out + r * kHead + kLanes);
-  }
-  for (int64_t j = 0; j < keys; ++j) {
-    const v16 a = *(const v16*)(rows + j * kHead), b = *(const v16*)(rows + j * kHead + kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      low[r] += a * weights[r * stride + j];
-      high[r] += b * weights[r * stride + j];
+  for (int c = 0; c < kHead; c += kLanes) {
+    vec sums[kRows];
+    for (int r = 0; r < kRows; ++r) sums[r] = *(const vec*)(out + r * kHead + c);
+    for (int64_t j = 0; j < keys; ++j) {
+      const vec row = *(const vec*)(rows + j * kHead + c);
+      for (int r = 0; r < kRows; ++r) sums[r] += row * weights[r * stride + j];
     }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    *(v16*)(out + r * kHead) = low[r];
-    *(v16*)(out + r * kHead + kLanes) = high[r];
+    for (int r = 0; r < kRows; ++r) *(vec*)(out + r * kHead + c) = sums[r];
   }
 }
 
 // out[j] += sum over r of weights[r][j] * rows[r].
 static void spread_rows(const float* weights, int64_t stride, int64_t keys, const float* rows,
                         float* out) {
-  v16 low[kRows], high[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    low[r] = *(const v16*)(rows + r * kHead);
-    high[r] = *(const v16*)(rows + r * kHead + kLanes);
-  }
-  for (int64_t j = 0; j < keys; ++j) {
-    v16 a = *(v16*)(out + j * kHead), b = *(v16*)(out + j * kHead + kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      a += low[r] * weights[r * stride + j];
-      b += high[r] * weights[r * stride + j];
+  for (int c = 0; c < kHead; c += kLanes) {
+    vec own[kRows];
+    for (int r = 0; r < kRows; ++r) own[r] = *(const vec*)(rows + r * kHead + c);
+    for (int64_t j = 0; j < keys; ++j) {
+      vec sum = *(vec*)(out + j * kHead + c);
+      for (int r = 0; r < kRows; ++r) sum += own[r] * weights[r * stride + j];
+      *(vec*)(out + j * kHead + c) = sum;
     }
-    *(v16*)(out + j * kHead) = a;
-    *(v16*)(out + j * kHead + kLanes) = b;
   }
 }
 
@@ -373,7 +400,7 @@ static void score(const Work* work, const Part* prefix, const Part* own, int64_t
 }
 
 static void forward_rows(const Work* work, const Part* prefix, const Part* own, int causal,
-                         bf16* out, int64_t width, float* log_sums, int64_t heads) {
+                         small* out, int64_t width, float* log_sums, int64_t heads) {
   for (int64_t i = 0; i < own->length; i += kRows) {
     const Keys keys = keys_of(prefix, own, i, causal);
     const int64_t all = keys.prefix + keys.own;
@@ -383,13 +410,13 @@ static void forward_rows(const Work* work, const Part* prefix, const Part* own, 
       float* p = work->p + r * work->stride;
       float top = p[0];
       for (int64_t j = 1; j < all; ++j) top = p[j] > top ? p[j] : top;
-      v16 sums = {0};
+      vec sums = {0};
       for (int64_t j = 0; j < all; j += kLanes) {
-        const v16 e = exp16(*(const v16*)(p + j) - top);
-        *(v16*)(p + j) = e;
+        const vec e = exp_of(*(const vec*)(p + j) - top);
+        *(vec*)(p + j) = e;
         sums += e;
       }
-      const float sum = sum16(sums);
+      const float sum = sum_of(sums);
       shares[r] = 1.0f / sum;
       if (i + r < own->length) log_sums[(i + r) * heads] = top + logf(sum);
     }
@@ -398,11 +425,11 @@ static void forward_rows(const Work* work, const Part* prefix, const Part* own, 
     weigh_rows(work->p + keys.prefix, work->stride, keys.own, own->v, mixed);
     for (int r = 0; r < kRows && i + r < own->length; ++r)
       for (int c = 0; c < kHead; c += kLanes)
-        narrow16(*(const v16*)(mixed + r * kHead + c) * shares[r], out + (i + r) * width + c);
+        narrow_all(*(const vec*)(mixed + r * kHead + c) * shares[r], out + (i + r) * width + c);
   }
 }
 
-static void backward_rows(const Work* work, Part* prefix, Part* own, int causal, const bf16* out,
+static void backward_rows(const Work* work, Part* prefix, Part* own, int causal, const small* out,
                           int64_t width, const float* log_sums, int64_t heads) {
   for (int64_t i = 0; i < own->length; i += kRows) {
     const Keys keys = keys_of(prefix, own, i, causal);
@@ -420,14 +447,14 @@ static void backward_rows(const Work* work, Part* prefix, Part* own, int causal,
         continue;
       }
       const float log_sum = log_sums[(i + r) * heads];
-      v16 means = {0};
+      vec means = {0};
       for (int c = 0; c < kHead; c += kLanes)
-        means += wide16(out + (i + r) * width + c) * *(const v16*)(dout + r * kHead + c);
-      const float mean = sum16(means);
+        means += wide_all(out + (i + r) * width + c) * *(const vec*)(dout + r * kHead + c);
+      const float mean = sum_of(means);
       for (int64_t j = 0; j < all; j += kLanes) {
-        const v16 e = exp16(*(const v16*)(p + j) - log_sum);
-        *(v16*)(p + j) = e;
-        *(v16*)(ds + j) = e * (*(const v16*)(ds + j) - mean);
+        const vec e = exp_of(*(const vec*)(p + j) - log_sum);
+        *(vec*)(p + j) = e;
+        *(vec*)(ds + j) = e * (*(const vec*)(ds + j) - mean);
       }
     }
     const float* q = own->q + i * kHead;
@@ -448,9 +475,9 @@ static void backward_rows(const Work* work, Part* prefix, Part* own, int causal,
 // group of several the first sequence is what the others begin with: they see it and are counted
 // on from its end, and it is computed once for all of them. `causal` 0 lets every token see the
 // whole of its sequence.
-void attention_forward(const bf16* qkv, const float* gains, const float* turns,
+void attention_forward(const small* qkv, const float* gains, const float* turns,
                        const int64_t* starts, const int64_t* groups, int64_t group_count,
-                       int64_t heads, int64_t length_max, int64_t causal, bf16* out,
+                       int64_t heads, int64_t length_max, int64_t causal, small* out,
                        float* log_sums) {
   const int64_t width = heads * kHead;
 #pragma omp parallel
@@ -473,10 +500,10 @@ void attention_forward(const bf16* qkv, const float* gains, const float* turns,
   }
 }
 
-void attention_backward(const bf16* qkv, const float* gains, const float* turns,
+void attention_backward(const small* qkv, const float* gains, const float* turns,
                         const int64_t* starts, const int64_t* groups, int64_t group_count,
-                        int64_t heads, int64_t length_max, int64_t causal, const bf16* out,
-                        const float* log_sums, const bf16* back, bf16* qkv_gradient,
+                        int64_t heads, int64_t length_max, int64_t causal, const small* out,
+                        const float* log_sums, const small* back, small* qkv_gradient,
                         float* gains_gradient) {
   const int64_t width = heads * kHead, items = group_count * heads;
   float* parts = calloc((size_t)(items * 2 * kHead), sizeof(float));
@@ -493,7 +520,7 @@ void attention_backward(const bf16* qkv, const float* gains, const float* turns,
         const int64_t which = closing ? groups[g] : s, start = starts[which];
         const int shared = opening || closing;
         Part* own = shared ? &work.prefix : &work.own;
-        const bf16* rows = qkv + start * 3 * width + h * kHead;
+        const small* rows = qkv + start * 3 * width + h * kHead;
         const float* own_turns = turns + (shared ? 0 : work.prefix.length * kHead);
         if (!closing) {
           load(own, starts[which + 1] - start, rows, width, gains, own_turns);
@@ -517,14 +544,14 @@ void attention_backward(const bf16* qkv, const float* gains, const float* turns,
 
 // logits become their gradient, times weights[t]; losses[t] in nats; right[t]: is the best token
 // the wanted one?
-void cross_entropy(bf16* logits, const int64_t* wanted, const float* weights, float* losses,
+void cross_entropy(small* logits, const int64_t* wanted, const float* weights, float* losses,
                    uint8_t* right, int64_t rows, int64_t tokens) {
 #pragma omp parallel
   {
     float* p = malloc((size_t)tokens * sizeof(float));
 #pragma omp for
     for (int64_t t = 0; t < rows; ++t) {
-      bf16* row = logits + t * tokens;
+      small* row = logits + t * tokens;
       float top = -1e30f, sum = 0;
       for (int64_t c = 0; c < tokens; ++c) p[c] = wide(row[c]);
       for (int64_t c = 0; c < tokens; ++c) top = p[c] > top ? p[c] : top;

@@ -1,8 +1,8 @@
 """A Qwen3-type transformer whose forward and backward passes are written out.
 
-Matrix products are PyTorch's in bf16 (AMX through oneDNN where the processor has it), what lies
-between them is kernels.c. Sequences are packed one behind the other, so no padding is computed.
-model_test.py holds the gradients against PyTorch's own.
+Matrix products are PyTorch's, in bf16 (AMX through oneDNN where the processor has it) or f32
+(kernels.SMALL says which); what lies between them is kernels.c. Sequences are packed one behind
+the other, so no padding is computed. model_test.py holds the gradients against PyTorch's own.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 import torch
 
-from kernels import call
+from kernels import SMALL, call
 
 HEAD = 32  # kHead of kernels.c
 ROPE_BASE = 10000.0
@@ -80,8 +80,8 @@ class Model:
         self.refresh()
 
     def refresh(self) -> None:
-        """Call after the values changed: products use copies in bf16."""
-        self.half = {n: v.bfloat16() for n, v in self.values.items() if v.dim() == 2}
+        """Call after the values changed: products use copies in SMALL."""
+        self.half = {n: v.to(SMALL) for n, v in self.values.items() if v.dim() == 2}
 
     def count(self) -> int:
         return sum(value.numel() for value in self.values.values())
@@ -92,7 +92,7 @@ class Model:
                 int(lengths.max()), self.shape.causal)
 
     def forward(self, pack: Pack) -> torch.Tensor:
-        """Hidden states after the last norm, [T][width] bf16; keeps what backward needs."""
+        """Hidden states after the last norm, [T][width] SMALL; keeps what backward needs."""
         shape, values, half = self.shape, self.values, self.half
         count, width = len(pack.tokens), shape.width
         sequences = self._sequences(pack)
@@ -103,7 +103,7 @@ class Model:
         def norm(gain: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             nonlocal x
             total = x if delta is None else torch.empty_like(x)
-            out = torch.empty(count, width, dtype=torch.bfloat16)
+            out = torch.empty(count, width, dtype=SMALL)
             scale = torch.empty(count)
             call("norm_forward", x, delta, total, gain, out, scale, count, width)
             x = total
@@ -113,14 +113,14 @@ class Model:
             h1, scale1 = norm(values[f"{layer}.norm1"])
             x1 = x
             qkv = h1 @ half[f"{layer}.qkv"].t()
-            mixed = torch.empty(count, width, dtype=torch.bfloat16)
+            mixed = torch.empty(count, width, dtype=SMALL)
             log_sums = torch.empty(count, shape.heads)
             call("attention_forward", qkv, values[f"{layer}.gains"], self.turns, *sequences,
                  mixed, log_sums)
             delta = mixed @ half[f"{layer}.out"].t()
             h2, scale2 = norm(values[f"{layer}.norm2"])
             both = h2 @ half[f"{layer}.both"].t()
-            gated = torch.empty(count, shape.hidden, dtype=torch.bfloat16)
+            gated = torch.empty(count, shape.hidden, dtype=SMALL)
             call("gate_forward", both, gated, count, shape.hidden)
             delta = gated @ half[f"{layer}.down"].t()
             self.kept.append((h1, scale1, x1, qkv, mixed, log_sums, h2, scale2, x, both, gated))
@@ -129,13 +129,13 @@ class Model:
         return out
 
     def backward(self, pack: Pack, back: torch.Tensor) -> None:
-        """Adds to the gradients, given that of what forward returned ([T][width] bf16)."""
+        """Adds to the gradients, given that of what forward returned ([T][width] SMALL)."""
         shape, values, half, gradients = self.shape, self.values, self.half, self.gradients
         count, width = len(pack.tokens), shape.width
         sequences = self._sequences(pack)
         scale, x = self.kept.pop()
         stream = torch.zeros(count, width)
-        narrow = torch.empty(count, width, dtype=torch.bfloat16)
+        narrow = torch.empty(count, width, dtype=SMALL)
         call("norm_backward", back, x, values["norm"], scale, stream, narrow, gradients["norm"],
              count, width)
         for layer in reversed(range(shape.layers)):

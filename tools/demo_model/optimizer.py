@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels import call
+from kernels import SMALL, call
 from model import Model
 
 _MOMENTUM = 0.95
@@ -17,7 +17,7 @@ _DECAY = 0.01
 
 def _orthogonal(matrix: torch.Tensor) -> torch.Tensor:
     a, b, c = 3.4445, -4.7750, 2.0315
-    x = matrix.bfloat16()
+    x = matrix.to(SMALL)
     wide = x.shape[0] <= x.shape[1]
     if not wide:
         x = x.t().contiguous()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 
+from kernels import SMALL
 from model import Model, Pack, Shape
 from optimizer import Optimizer
 from tasks import facts
@@ -111,7 +112,7 @@ def main() -> None:
         loss = (torch.nn.functional.cross_entropy(scores, own)
                 + torch.nn.functional.cross_entropy(scores.t(), own)) / 2
         loss.backward()
-        model.backward(pack, hidden.grad.bfloat16())
+        model.backward(pack, hidden.grad.to(SMALL))
         share = rate(step, options.steps)
         optimizer.step(step, options.matrix_rate * share, options.other_rate * share)
         if step % 100 == 0 or step == options.steps:
