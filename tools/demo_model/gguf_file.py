@@ -1,6 +1,7 @@
-"""Writes GGUF version 3: keys with values, tensors in F32, F16 or Q8_0."""
+"""Writes GGUF version 3: keys with values, tensors in F32, F16 or Q8_0. Reads what it wrote."""
 from __future__ import annotations
 
+import math
 import struct
 from pathlib import Path
 
@@ -68,3 +69,59 @@ def write(path: Path, keys: dict[str, object], tensors: dict[str, torch.Tensor],
     new = path.with_suffix(".new")
     new.write_bytes(head + b"".join(data))
     new.rename(path)
+
+
+class _Reader:
+    """What lies in the bytes of a file, one thing after the other."""
+
+    def __init__(self, data: bytearray) -> None:
+        self.data = data
+        self.at = 0
+
+    def unpack(self, form: str) -> tuple:
+        found = struct.unpack_from("<" + form, self.data, self.at)
+        self.at += struct.calcsize("<" + form)
+        return found
+
+    def number(self, form: str) -> int:
+        return self.unpack(form)[0]
+
+    def string(self) -> str:
+        size = self.number("Q")
+        self.at += size
+        return self.data[self.at - size : self.at].decode()
+
+    def value(self, kind: int) -> object:
+        if kind == _STRING:
+            return self.string()
+        if kind == _ARRAY:
+            of, count = self.unpack("IQ")
+            return [self.value(of) for _ in range(count)]
+        return self.unpack({_UINT32: "I", _INT32: "i", _FLOAT32: "f", _BOOL: "?"}[kind])[0]
+
+
+def read(path: Path) -> tuple[dict[str, object], dict[str, torch.Tensor]]:
+    """The keys and, in F32, the tensors of a file that `write` made with matrices in F16."""
+    reader = _Reader(bytearray(path.read_bytes()))
+    magic, version, tensor_count, key_count = reader.unpack("4sIQQ")
+    if (magic, version) != (b"GGUF", 3):
+        raise ValueError(f"{path} is no GGUF file of version 3")
+    keys = {}
+    for _ in range(key_count):
+        name = reader.string()
+        keys[name] = reader.value(reader.number("I"))
+    described = []
+    for _ in range(tensor_count):
+        name = reader.string()
+        sizes = reader.unpack(f"{reader.number('I')}Q")
+        described.append((name, sizes[::-1], *reader.unpack("IQ")))
+    begin = reader.at + -reader.at % ALIGNMENT
+    tensors = {}
+    for name, shape, kind, offset in described:
+        if kind not in (_F32, _F16):
+            raise ValueError(f"{path}: {name} is of the type {kind}; only F32 and F16 are read")
+        data = torch.frombuffer(reader.data, count=math.prod(shape),
+                                offset=begin + offset,
+                                dtype=torch.float32 if kind == _F32 else torch.float16)
+        tensors[name] = data.reshape(shape).float()
+    return keys, tensors
