@@ -119,7 +119,8 @@ def main() -> None:
         new.rename(checkpoint)
 
     def report(step: int, count: int) -> None:
-        found = {task: round(100 * accuracy(model, tokenizer, task, count), 1) for task in mix}
+        found = {task: round(100 * accuracy(model, tokenizer, task, count), 1)
+                 for task in [*mix, *tasks.PROBES]}
         line = {"step": step, "seconds": round(time.monotonic() - begin), "tokens": tokens,
                 "loss": round(sum(losses) / max(1, len(losses)), 4), "accuracy": found}
         losses.clear()

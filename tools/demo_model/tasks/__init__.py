@@ -9,7 +9,7 @@ import random
 from typing import Callable
 
 from .consolidation import consolidation
-from .digits import merge, sort, sort32, sum_up
+from .digits import merge, merge8, merge16, merge32, sort, sort32, sort64, sum_up
 from .example import Example
 from .extraction import extraction
 from .screening import screening
@@ -41,9 +41,18 @@ TASKS: dict[str, Task] = {
     "tool_calling": _apart(tool_calling),
 }
 
+# Measured beside the tasks, and never drawn in training: parts of a task, and what is beyond them.
+PROBES: dict[str, Task] = {
+    "merge8": _apart(merge8),
+    "merge16": _apart(merge16),
+    "merge32": _apart(merge32),
+    "sort64": _apart(sort64),
+}
+
 
 def example(task: str, split: str, seed: int) -> Example:
-    return TASKS[task](random.Random(f"{task}/{split}/{seed}"), words_of(split))
+    make = TASKS.get(task) or PROBES[task]
+    return make(random.Random(f"{task}/{split}/{seed}"), words_of(split))
 
 
-__all__ = ["TASKS", "Example", "Words", "example", "render_system", "words_of"]
+__all__ = ["PROBES", "TASKS", "Example", "Words", "example", "render_system", "words_of"]

@@ -17,9 +17,13 @@ MAX_TOKENS = {
     "extraction": 256,
     "consolidation": 512,
     "sort": 32,
-    "merge": 80,
+    "merge": 144,
     "sum": 48,
     "sort32": 80,
+    "merge8": 48,
+    "merge16": 80,
+    "merge32": 144,
+    "sort64": 144,
     "tool_calling": 128,
 }
 

@@ -1,5 +1,7 @@
 """sort, merge, sum and sort32: the parts that a graph-of-thought program composes.
 
+Beside them merges of one size, to be measured alone, and sort64, which is measured, never learned.
+
 Lists are digits separated by one space, so each digit is a token of its own. The first wording of
 each task is the plain one, the one a program should use.
 """
@@ -44,7 +46,7 @@ MERGE_WORDINGS = (
     "Please merge [{}] and [{}].",
     "Two sorted lists: [{}] [{}]",
 )
-LONGEST_HALF = 16
+LONGEST_HALF = 32
 
 SUM_SYSTEM = 'Add the numbers. Answer as JSON: {"steps":[running sums],"sum":total}.'
 SUM_WORDINGS = (
@@ -84,30 +86,56 @@ def sort32(rng: random.Random, words: Words) -> Example:
     return _sort("sort32", rng, 32)
 
 
+def sort64(rng: random.Random, words: Words) -> Example:
+    return _sort("sort64", rng, 64)
+
+
 def _merge_sizes(rng: random.Random) -> tuple[int, int]:
-    """Half are the sizes that a merge sort of 16 or 32 digits needs, the others are any."""
+    """Half are the sizes that a merge sort of 16, 32 or 64 digits needs, the others are any."""
     kind = rng.random()
-    if kind < 0.25:
-        return 8, 8
-    if kind < 0.5:
-        return LONGEST_HALF, LONGEST_HALF
+    for size, below in ((8, 0.1), (16, 0.25), (LONGEST_HALF, 0.5)):
+        if kind < below:
+            return size, size
     left, right = between(rng, 1, LONGEST_HALF), between(rng, 1, LONGEST_HALF)
     if chance(rng, 0.06):
         return (0, right) if chance(rng, 0.5) else (left, 0)
     return left, right
 
 
-def merge(rng: random.Random, words: Words) -> Example:
-    left_size, right_size = _merge_sizes(rng)
+def _merge(task: str, rng: random.Random, left_size: int, right_size: int) -> Example:
     left, right = sorted(_digits(rng, left_size)), sorted(_digits(rng, right_size))
-    return make("merge", MERGE_SYSTEM,
+    return make(task, MERGE_SYSTEM,
                 pick(rng, MERGE_WORDINGS).format(_spaced(left), _spaced(right)),
                 _spaced(sorted(left + right)))
 
 
+def merge(rng: random.Random, words: Words) -> Example:
+    return _merge("merge", rng, *_merge_sizes(rng))
+
+
+def merge8(rng: random.Random, words: Words) -> Example:
+    return _merge("merge8", rng, 8, 8)
+
+
+def merge16(rng: random.Random, words: Words) -> Example:
+    return _merge("merge16", rng, 16, 16)
+
+
+def merge32(rng: random.Random, words: Words) -> Example:
+    return _merge("merge32", rng, 32, 32)
+
+
+def _numbers(rng: random.Random) -> list[int]:
+    """Half have two digits. The others are as large as partial sums of such numbers, and partial
+    sums of those."""
+    kind = rng.random()
+    most = 99 if kind < 0.5 else 999 if kind < 0.8 else 9999
+    return [between(rng, 10, most) for _ in range(between(rng, 2, 4))]
+
+
 def sum_up(rng: random.Random, words: Words) -> Example:
     """The running sums come first, so that no answer needs more than one addition at a time."""
-    numbers = [between(rng, 10, 99) for _ in range(between(rng, 2, 4))]
+    numbers = _numbers(rng)
     running = [sum(numbers[:count]) for count in range(2, len(numbers) + 1)]
     text = pick(rng, SUM_SEPARATORS).join(map(str, numbers))
     return make("sum", SUM_SYSTEM, pick(rng, SUM_WORDINGS).format(text),

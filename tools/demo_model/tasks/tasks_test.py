@@ -12,7 +12,7 @@ import unittest
 import zlib
 from pathlib import Path
 
-from . import TASKS, batch, example, facts, render_system
+from . import PROBES, TASKS, batch, example, facts, render_system
 from .attributes import ATTRIBUTES
 from .skills import DOMAINS, SKILLS
 from .tools import TOOLS
@@ -27,10 +27,14 @@ NUMBER_OF_EXAMPLES = {
     "extraction": 0x795b3251,
     "consolidation": 0xee795c3c,
     "sort": 0x8d0ff751,
-    "merge": 0x02368191,
-    "sum": 0x3c16b094,
+    "merge": 0x10558343,
+    "sum": 0x2edcecd0,
     "sort32": 0xcf3145d1,
     "tool_calling": 0xa94deb9e,
+    "merge8": 0x4d415331,
+    "merge16": 0x71320215,
+    "merge32": 0xa6e2e4f5,
+    "sort64": 0xa683aabe,
 }
 
 
@@ -56,7 +60,8 @@ class All(unittest.TestCase):
         for task in TASKS:
             train, test = ({user_text(row) for row in rows(task, split)} for split in SPLITS)
             self.assertFalse(train & test, task)
-        for task in ("sort", "merge", "sum", "sort32", "tool_calling"):  # few or nameless requests
+        # few or nameless requests
+        for task in ("sort", "merge", "sum", "sort32", "tool_calling", *PROBES):
             for split in SPLITS:
                 self.assertEqual({split_of(user_text(row)) for row in rows(task, split)}, {split})
 
@@ -102,40 +107,52 @@ class All(unittest.TestCase):
                 self.assertNotIn("  ", user_text(row), task)
 
     def test_answers_fit_the_tokens_of_a_request(self):
-        for task in TASKS:
+        for task in [*TASKS, *PROBES]:
             longest = max(len(row.answer) for row in rows(task))
             self.assertLessEqual(longest / 2, batch.MAX_TOKENS[task], task)
 
 
 class Digits(unittest.TestCase):
     def test_sorted_by_counting(self):
-        for task, size in (("sort", 8), ("sort32", 32)):
+        for task, size in (("sort", 8), ("sort32", 32), ("sort64", 64)):
             for row in rows(task):
                 given = re.findall(r"\d", user_text(row))
                 self.assertEqual(len(given), size)
                 self.assertEqual(row.answer, " ".join(
                     digit for digit in "0123456789" for _ in range(given.count(digit))))
 
+    def merged_sizes(self, row):
+        """How long the lists are that the prompt has; each is sorted, and the answer has all."""
+        text = re.sub(r"[12]\)", "", user_text(row))
+        lists = [item.split() for item in re.findall(r"\d(?: \d)*", text)]
+        self.assertTrue(all(item == sorted(item) for item in lists))
+        given = sum(lists, [])
+        self.assertEqual(row.answer, " ".join(
+            digit for digit in "0123456789" for _ in range(given.count(digit))))
+        return [len(item) for item in lists]
+
     def test_merged_by_counting(self):
-        sizes = set()
-        for row in rows("merge"):
-            text = re.sub(r"[12]\)", "", user_text(row))
-            lists = re.findall(r"\d(?: \d)*", text)
-            self.assertTrue(all(item == " ".join(sorted(item.split())) for item in lists))
-            given = " ".join(lists).split()
-            sizes.update(len(item.split()) for item in lists)
-            self.assertEqual(row.answer, " ".join(
-                digit for digit in "0123456789" for _ in range(given.count(digit))))
-        self.assertEqual(sizes, set(range(1, 17)))
+        pairs = [self.merged_sizes(row) for row in rows("merge")]
+        self.assertEqual({size for pair in pairs for size in pair}, set(range(1, 33)))
+        wanted = sum(pair in ([8, 8], [16, 16], [32, 32]) for pair in pairs)
+        self.assertAlmostEqual(wanted / ROWS, 0.5, delta=0.1)
+
+    def test_merges_of_one_size(self):
+        for size in (8, 16, 32):
+            for row in rows(f"merge{size}"):
+                self.assertEqual(self.merged_sizes(row), [size, size])
 
     def test_sums(self):
+        most = 0
         for row in rows("sum"):
             numbers = [int(number) for number in re.findall(r"\d+", user_text(row))]
+            most = max(most, *numbers)
             total, steps = numbers[0], []
             for number in numbers[1:]:
                 total += number
                 steps.append(total)
             self.assertEqual(json.loads(row.answer), {"steps": steps[:-1], "sum": steps[-1]})
+        self.assertGreater(most, 4 * 4 * 99)  # partial sums of partial sums
 
 
 class Screening(unittest.TestCase):
