@@ -2,20 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "program/models/program_models.h"
 
 namespace windrow::program::testing {
 
-// Thread-safe. Calls wait until the test answers them, unless `answer_at_once` is set. A call whose
-// token is stopped ends with kCancelled at once.
+// Thread-safe. Calls wait until the test answers them, unless they are answered at once. A call
+// whose token is stopped ends with kCancelled at once; so do those that wait at the end of this.
+//
+// Its models are "model" (also "") and "other", with the tokens of llm::testing::ChatmlTokenizer.
 class ScriptedModels final : public ProgramModels {
  public:
   enum class Kind : uint8_t { kGenerate, kScore, kEmbed };
@@ -38,26 +41,35 @@ class ScriptedModels final : public ProgramModels {
   explicit ScriptedModels(bool upstream = false);
   ~ScriptedModels() override;
 
-  // Answers every generate call with this text at once, on the thread that asks; absent members of
-  // the reply are filled in (tokens of the text, an end token, usage). Nothing: the call waits.
+  // Answers to calls, on the thread that asks; nothing: the call waits. To be set before the first
+  // call. A text: as answer(); for each continuation its log-probability; for each text its vector.
   std::function<std::optional<std::string>(const Call&)> answer_at_once;
+  std::function<std::optional<std::vector<double>>(const Call&)> score_at_once;
+  std::function<std::optional<std::vector<std::vector<float>>>(const Call&)> embed_at_once;
 
-  // The calls that wait, in the order in which they came.
+  // The calls that wait, in the order in which they came; the second blocks until there are at
+  // least so many.
   std::vector<Call> waiting() const;
+  std::vector<Call> wait_for_waiting(size_t count) const;
 
-  // All calls so far.
+  // All calls so far, also those that have ended.
   std::vector<Call> calls() const;
 
-  // Ends a waiting call: with a text (`finish` kLength: cut), scores by `score_of` for each
-  // continuation, or a failure. On the caller's thread.
-  void answer(uint64_t number, std::string text,
+  // Ends a waiting call, on the caller's thread: with a text as the model said it (a beginning
+  // <think>...</think> is its reasoning, options.stop cut it; kLength: it has no end token), a
+  // choice (without token_ids: those of its text), a log-probability for each continuation, a
+  // vector for each text, or a failure. False: the call does not wait, perhaps because it was
+  // stopped. ENSUREs that the kind of the call is meant.
+  bool answer(uint64_t number, std::string_view text,
               llm::FinishReason finish = llm::FinishReason::kStop);
-  void answer(uint64_t number, llm::Choice choice);
-  void score(uint64_t number, const std::vector<double>& logprobs);
-  void fail(uint64_t number, llm::Failure failure);
+  bool answer(uint64_t number, llm::Choice choice);
+  bool score(uint64_t number, const std::vector<double>& logprobs);
+  bool embed(uint64_t number, std::vector<std::vector<float>> vectors);
+  bool fail(uint64_t number, llm::Failure failure);
 
   // Holds that exist, and tokens that they hold: 0 once all contexts were released.
   size_t holds() const;
+  size_t held_tokens() const;
 
   std::variant<std::shared_ptr<const ContextModel>, llm::Failure> find(
       std::string_view name) override;
