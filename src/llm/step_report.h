@@ -62,8 +62,8 @@ struct RowTrace {
   friend bool operator==(const RowTrace&, const RowTrace&) = default;
 };
 
-// Called after each pass with its rows, on the thread that ran it, which it blocks. The rows are
-// valid during the call.
+// Called after each pass with its rows, on the thread that ran it, which it blocks, and before the
+// answers that the pass ended. The rows are valid during the call.
 using RowObserver = std::function<void(const StepReport&, std::span<const RowTrace>)>;
 
 }  // namespace windrow::llm

@@ -218,19 +218,21 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   masks_.assign(outputs);
   report.mask_wait = clock_.now() - ran_at;
   sampler_.run(outputs);
+  const int64_t preemptions = scheduler_.counts().preemptions;
+  report.preempted =
+      static_cast<int32_t>(preemptions - std::exchange(preemptions_reported_, preemptions));
+  report.sampling = clock_.now() - ran_at;
+  // Before the answers: who gets one has then heard of all passes that made it.
+  if (options_.on_rows) options_.on_rows(report, traces);
   for (StepOutput& output : outputs)
     take(output);
   // The outputs of one row lie side by side.
   for (size_t i = 0; i < outputs.size() && streams_ > 0; ++i) {
     if (i == 0 || outputs[i].id != outputs[i - 1].id) emit(outputs[i].id);
   }
-  if (!options_.on_step && !options_.on_rows) return;
+  if (!options_.on_step) return;
   report.sampling = clock_.now() - ran_at;
-  const int64_t preemptions = scheduler_.counts().preemptions;
-  report.preempted = static_cast<int32_t>(preemptions - preemptions_reported_);
-  preemptions_reported_ = preemptions;
-  if (options_.on_step) options_.on_step(report);
-  if (options_.on_rows) options_.on_rows(report, traces);
+  options_.on_step(report);
 }
 
 std::vector<StepOutput> StepLoop::outputs_of(const ScheduledStep& step) const {

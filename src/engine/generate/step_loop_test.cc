@@ -455,6 +455,21 @@ TEST_F(StepLoopTest, AnObserverHearsWhoseTheRowsWere) {
   EXPECT_EQ(last, (std::vector<llm::RowTrace>{{.tag = 8, .tokens = 1, .is_decoding = true}}));
 }
 
+TEST_F(StepLoopTest, AnAnswerComesAfterTheReportOfItsLastStep) {
+  ScriptedRunner runner(kLimits);
+  int32_t steps_reported = 0;
+  StepLoop loop(runner, vocabulary_, clock_,
+                {.on_rows = [&](const llm::StepReport&, std::span<const llm::RowTrace>) {
+                  ++steps_reported;
+                }});
+  EngineRequest three = request({1, 2}, 3);
+  three.ignore_eos = true;
+  three.done = [&](const llm::Outcome&) { EXPECT_EQ(steps_reported, 3); };
+  loop.add(std::move(three));
+  run_all(loop);
+  EXPECT_EQ(steps_reported, 3);
+}
+
 // --- memory ---
 
 // Allocation fails wherever this vocabulary writes this token.
