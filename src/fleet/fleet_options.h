@@ -16,6 +16,7 @@
 #include "fleet/spending.h"
 #include "http/curl_client.h"
 #include "llm/request_json.h"
+#include "llm/step_report.h"
 #include "upstream/upstream_backend.h"
 
 namespace windrow::fleet {
@@ -65,6 +66,10 @@ struct LocalFleetOptions {
   EngineOptions engine;
   bool single_flight = true;
   std::string version;  // part of the fingerprints of models
+
+  // Of a job: told after each pass which rows took part in it. Called on the device thread; empty:
+  // rows are not traced.
+  llm::RowObserver on_rows;
 
   // While serving.
   int32_t queue_max = 4096;  // requests that wait, of one model

@@ -38,7 +38,8 @@ engine::GenerationOptions generation_options(const EngineOptions& engine_options
       .schema_unknown = engine_options.schema_unknown,
       .date_unix_s = how.serving ? std::nullopt : std::optional(how.date_unix_s),
       .keep = how.serving,
-      .on_step = step_observer(how, name)};
+      .on_step = step_observer(how, name),
+      .on_rows = how.on_rows};
   if (how.serving) {
     options.lone_step_target = std::max(options.step_target, kLoneStepTarget);
     options.reserve = queueing::kServerReserve;

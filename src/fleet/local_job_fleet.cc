@@ -56,6 +56,7 @@ LocalJobFleet::LocalJobFleet(std::vector<ModelChoice> choices, LocalFleetOptions
 
 Result<void> LocalJobFleet::open(const JobStart& start) {
   const LoadOptions how{.date_unix_s = start.began_unix_s,
+                        .on_rows = options_.on_rows,
                         .warn = [this](const std::string& text) { events_.warn(text); },
                         .thread = std::make_shared<engine::DeviceThread>(clock_)};
   for (const ModelChoice& choice : choices_) {

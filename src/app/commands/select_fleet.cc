@@ -101,9 +101,10 @@ std::unique_ptr<fleet::JobFleet> make_job_fleet(const FleetChoice& choice,
     return std::make_unique<fleet::UpstreamJobFleet>(upstream_options(choice, setting),
                                                      setting.disk, setting.clock, setting.events);
   }
-  return std::make_unique<fleet::LocalJobFleet>(
-      choice.models, local_fleet_options(SettingsOf::kRun, setting.settings), setting.clock,
-      setting.events);
+  fleet::LocalFleetOptions options = local_fleet_options(SettingsOf::kRun, setting.settings);
+  options.on_rows = setting.on_rows;
+  return std::make_unique<fleet::LocalJobFleet>(choice.models, std::move(options), setting.clock,
+                                                setting.events);
 }
 
 std::unique_ptr<fleet::ServerFleet> make_server_fleet(

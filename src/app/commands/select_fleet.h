@@ -17,6 +17,7 @@
 #include "fleet/fleet_options.h"
 #include "fleet/job_fleet.h"
 #include "fleet/server_fleet.h"
+#include "llm/step_report.h"
 #include "store/disk.h"
 
 namespace windrow::app {
@@ -48,6 +49,9 @@ struct FleetSetting {
   store::Disk& disk;
   const Clock& clock;
   fleet::FleetEvents& events;
+
+  // Of a job: told which rows of models in this process took part in each pass. May be empty.
+  llm::RowObserver on_rows = {};
 };
 
 std::unique_ptr<fleet::JobFleet> make_job_fleet(const FleetChoice& choice,
