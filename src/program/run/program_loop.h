@@ -1,8 +1,8 @@
 // ProgramLoop: the thread that runs all instances of programs of a job or a server.
 //
 // Instances take turns: each turn is one slice of one task (LuaState), so an instance that computes
-// or loops does not keep others from their answers. Time limits are kept by a dispatch-like wait:
-// the loop sleeps until something comes into its inbox or the next instance is out of time.
+// or loops does not keep others from their answers. The loop sleeps until something comes into
+// its inbox or the next instance is out of time.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@
 #include "llm/priority.h"
 #include "program/limits.h"
 #include "program/models/program_models.h"
-#include "program/run/program_result.h"
+#include "program/program_usage.h"
 #include "program/trace/pass_log.h"
 #include "program/trace/trace.h"
 

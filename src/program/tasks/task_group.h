@@ -14,7 +14,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/id.h"
+
 namespace windrow::program {
+
+// A coroutine of an instance: its own function is 1, every branch has a number of its own.
+using TaskId = Id<struct TaskTag, uint32_t>;
 
 enum class GroupKind : uint8_t { kAll, kRace, kMap };
 

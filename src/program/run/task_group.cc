@@ -1,1 +1,0 @@
-#include "program/run/task_group.h"
