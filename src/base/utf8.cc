@@ -81,6 +81,13 @@ std::optional<char32_t> take_code_point(std::string_view& text) {
   return point;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    if (!take_code_point(text)) return false;
+  }
+  return true;
+}
+
 std::optional<std::u32string> code_points(std::string_view text) {
   std::u32string points;
   points.reserve(text.size());

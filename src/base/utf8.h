@@ -14,6 +14,9 @@ namespace windrow {
 // leaves `text` unchanged if it does not begin with a well-formed one.
 std::optional<char32_t> take_code_point(std::string_view& text);
 
+// Whether all of `text` is UTF-8.
+bool is_utf8(std::string_view text);
+
 // All code points of `text`; nothing if it is not UTF-8.
 std::optional<std::u32string> code_points(std::string_view text);
 

@@ -48,11 +48,13 @@ class LuaState {
   Result<void> load(lua_State* on, std::string_view source, const std::string& name);
 
   // Resumes a coroutine with `arguments` values on its stack. `results`: how many are on its stack
-  // then. The instructions are counted from the last call of begin_turn().
+  // then.
   LuaOutcome resume(lua_State* coroutine, int arguments, int* results);
 
-  // What waited has ended: instructions count from 0 again.
-  void begin_turn() { instructions_ = 0; }
+  // The instructions that count against the limit: those of the task that runs since it last
+  // waited, which its owner keeps.
+  int64_t instructions() const { return instructions_; }
+  void set_instructions(int64_t instructions) { instructions_ = instructions; }
 
   // Ends a coroutine wherever it is: its <close> variables are closed, its stack is emptied.
   void close(lua_State* coroutine);
