@@ -35,9 +35,9 @@ struct PassCounts {
 struct LoggedPass {
   int64_t number = 0;  // counted from 1
   TimePoint end;
-  Duration duration{};
-  int32_t width = 0;  // rows
-  std::vector<llm::RowTrace> rows;
+  Duration duration{};              // of the model, without the sampling after it
+  int32_t width = 0;                // rows, of others too
+  std::vector<llm::RowTrace> rows;  // those with a tag
 };
 
 // Thread-safe.
@@ -46,7 +46,7 @@ class PassLog {
   // `clock` outlives it. `passes_max`: that are kept for a trace, the newest; 0: none.
   explicit PassLog(const Clock& clock, size_t passes_max = 0);
 
-  // llm::RowObserver.
+  // llm::RowObserver. Passes of several models are numbered together.
   void observe(const llm::StepReport& step, std::span<const llm::RowTrace> rows);
 
   // A tag for one call of an instance; its rows count from now on.
@@ -68,20 +68,23 @@ class PassLog {
   Kept kept() const;
 
  private:
-  struct Call {
-    uint64_t instance = 0;
-    PassCounts counts;
-  };
-  struct Instance {
+  // What was counted for one owner, and the pass that was counted last: each counts once.
+  struct Count {
     PassCounts counts;
     int64_t last_pass = 0;
+
+    void add(const llm::RowTrace& row, int64_t pass, int64_t width);
+  };
+  struct Call {
+    uint64_t instance = 0;
+    Count count;
   };
 
   const Clock& clock_;
   const size_t passes_max_;
   mutable std::mutex mutex_;
   boost::unordered_flat_map<uint64_t, Call> calls_;
-  boost::unordered_flat_map<uint64_t, Instance> instances_;
+  boost::unordered_flat_map<uint64_t, Count> instances_;
   std::deque<LoggedPass> passes_;
   int64_t lost_ = 0;
   int64_t passes_seen_ = 0;

@@ -66,14 +66,15 @@ class Trace {
   int64_t lost_ = 0;
 };
 
-// Both of it together, as the Trace Event Format that chrome://tracing and Perfetto read: a process
+// Both together, as the Trace Event Format that chrome://tracing and Perfetto read: a process
 // for each instance, a thread for each task, a span for each call with its tokens and passes, and a
 // process "engine" with one span a pass and its width as a counter. Pure.
 std::string trace_as_chrome_json(const Trace::Kept& trace, const PassLog::Kept& passes);
 
 // As text: a tree of tasks and calls for each instance (at most `instances_max` of them), each call
 // with its passes (first to last, mean width), shared and own tokens; then tokens by stage, wasted
-// tokens (of calls that were cancelled or failed), and the mean width of passes. Pure.
+// tokens (of calls that were cancelled or failed), and the mean width of passes. Lines have at most
+// 100 columns. Pure.
 std::string trace_as_text(const Trace::Kept& trace, const PassLog::Kept& passes,
                           size_t instances_max = 20);
 
