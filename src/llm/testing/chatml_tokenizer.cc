@@ -59,6 +59,7 @@ class Writer {
 
 bool thinks(const llm::Chat& chat) {
   const boost::json::value* value = chat.template_arguments.if_contains("enable_thinking");
+  if (value == nullptr) value = chat.wishes.if_contains("enable_thinking");
   return value == nullptr || !value->is_bool() || value->get_bool();
 }
 

@@ -10,8 +10,8 @@
 // with roles system, user, assistant and tool; before them the tools, if there are any, as a
 // message of the role "tools". An assistant's reasoning_content stands before its content as
 // <think>\n...\n</think>\n\n, and its tool_calls behind it as <tool_call>{"name", "arguments"}
-// </tool_call>. With the template argument enable_thinking false the prompt closes the reasoning
-// itself, and an answer without reasoning has <think>\n\n</think>\n\n.
+// </tool_call>. With the template argument, or the wish, enable_thinking false the prompt closes
+// the reasoning itself, and an answer without reasoning has <think>\n\n</think>\n\n.
 #pragma once
 
 #include <cstdint>
