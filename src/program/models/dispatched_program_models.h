@@ -7,16 +7,20 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "async/in_flight_counter.h"
 #include "base/result.h"
+#include "dispatch/budget.h"
 #include "dispatch/models.h"
-#include "dispatch/submitter.h"
+#include "llm/answer.h"
+#include "llm/prefix_hold.h"
 #include "llm/request.h"
 #include "llm/tokenizer.h"
+#include "program/models/dispatched_calls.h"
 #include "program/models/program_models.h"
 
 namespace windrow::program {
@@ -40,15 +44,15 @@ struct DispatchedProgramModelsOptions {
   std::function<void(std::string_view key, const llm::Usage& usage)> charge;
 };
 
-// A call that finds its dispatcher full waits here, in order, and is offered again when a call of
-// this object ends; it never blocks the thread that asks.
+// A call that finds its dispatcher full waits here (dispatched_calls.h); it never blocks the thread
+// that asks.
 class DispatchedProgramModels final : public ProgramModels {
  public:
   // `models` outlives it.
   DispatchedProgramModels(dispatch::Models& models, DispatchedProgramModelsOptions options);
 
   // Blocks until every Done has returned: stop what asks, by the tokens, before.
-  ~DispatchedProgramModels() override;
+  ~DispatchedProgramModels() override = default;
   DispatchedProgramModels(const DispatchedProgramModels&) = delete;
   DispatchedProgramModels& operator=(const DispatchedProgramModels&) = delete;
 
@@ -68,9 +72,19 @@ class DispatchedProgramModels final : public ProgramModels {
   size_t waiting() const;
 
  private:
+  using Answered = std::function<void(llm::Outcome)>;
+
+  std::variant<dispatch::Model, llm::Failure> served(const ContextModel& model);
+  void send(const dispatch::Model& model, llm::Request request, size_t prompt_bytes,
+            const CallOwner& owner, std::stop_token unwanted, Answered done);
+
   dispatch::Models& models_;
   const DispatchedProgramModelsOptions options_;
-  async::InFlightCounter calls_;
+
+  std::mutex mutex_;  // of what is found
+  std::map<std::string, std::shared_ptr<const ContextModel>, std::less<>> found_;
+
+  DispatchedCalls calls_;
 };
 
 }  // namespace windrow::program
