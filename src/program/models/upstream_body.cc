@@ -42,7 +42,7 @@ json::value schema_of(const std::vector<std::string>& choices) {
           {"properties",
            {{kChoiceMember,
              {{"type", "string"}, {"enum", json::array(choices.begin(), choices.end())}}}}},
-          {"required", {kChoiceMember}},
+          {"required", json::array({kChoiceMember})},
           {"additionalProperties", false}};
 }
 
