@@ -61,12 +61,13 @@ class LuaProgram {
   // traceback, those of branches first.
   llm::Failure failure_of(TaskId task);
 
-  // A branch has returned: its value becomes part of the group's. Then, or when it has failed or
-  // was cancelled, end() it.
+  // A branch has returned: its value becomes part of the group's.
   void keep_value(TaskId task, uint32_t group, size_t index);
 
-  // Closes the task's coroutine wherever it is. Its error is kept for WaitResult's BranchError
-  // until that was raised.
+  // A branch has failed, and its error decides: it is kept until a BranchError has raised it.
+  void keep_error(TaskId task);
+
+  // Closes the task's coroutine wherever it is, and lets go of the task.
   void end(TaskId task);
 
   // The functions and values of a group are not wanted any more.

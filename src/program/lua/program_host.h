@@ -41,8 +41,10 @@ class ProgramHost {
 
   // --- calls: the task waits ---
 
+  // `seed` absent: one that derives from the context's path.
   virtual std::optional<llm::Failure> begin_generate(TaskId task, ContextId context,
-                                                     GenerateOptions options) = 0;
+                                                     GenerateOptions options,
+                                                     std::optional<uint64_t> seed) = 0;
   virtual std::optional<llm::Failure> begin_score(TaskId task, ContextId context,
                                                   std::vector<std::string> texts) = 0;
   virtual std::optional<llm::Failure> begin_select(TaskId task, ContextId context,

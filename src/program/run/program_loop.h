@@ -58,6 +58,9 @@ struct ProgramEnd {
 struct ProgramLoopOptions {
   ProgramLimits limits;
 
+  // Of answers whose program does not say how long they may be.
+  int32_t output_tokens_default = 4096;
+
   // A line of log() or print(); called on the program thread. May be empty.
   std::function<void(std::string_view id, std::string_view line)> on_log;
 };
@@ -90,7 +93,7 @@ class ProgramLoop {
   // The clock may have moved: a test that moves it calls this.
   void check_time();
 
-  // Figures of this moment.
+  // Figures of this moment. Blocks until the program thread has made them, so not in a Done.
   struct Reading {
     int64_t instances = 0;
     int64_t contexts = 0;  // of all instances

@@ -1,1 +1,524 @@
+#include "program/run/program_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <functional>
+#include <utility>
+
+#include "base/ensure.h"
+#include "program/run/call_values.h"
+#include "program/run/program_result.h"
+
+namespace windrow::program {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int32_t kLimitStatus = 422;
+
+llm::Failure failure(std::string_view code, std::string message) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = kLimitStatus,
+          .code = std::string(code),
+          .message = std::move(message),
+          .param = {}};
+}
+
+std::string_view name_of(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kAll:
+      return "all";
+    case GroupKind::kRace:
+      return "race";
+    case GroupKind::kMap:
+      break;
+  }
+  return "map";
+}
+
+TraceEnd trace_end(TaskGroup::BranchEnd end) {
+  switch (end) {
+    case TaskGroup::BranchEnd::kReturned:
+      return TraceEnd::kDone;
+    case TaskGroup::BranchEnd::kFailed:
+      return TraceEnd::kFailed;
+    case TaskGroup::BranchEnd::kCancelled:
+      break;
+  }
+  return TraceEnd::kCancelled;
+}
+
+}  // namespace
+
+ProgramRun::ProgramRun(InstanceId id, ProgramStart start, const RunEnvironment& environment,
+                       ProgramLoop::Done done)
+    : id_(id),
+      start_(std::move(start)),
+      environment_(environment),
+      done_(std::move(done)),
+      began_(environment.clock.now()),
+      deadline_(began_ + environment.options.limits.wall_max),
+      contexts_(environment.options.limits.contexts_max,
+                [this](const ContextModel& model, std::vector<int32_t> tokens) {
+                  return environment_.models.hold(model, std::move(tokens));
+                }),
+      calls_(id.value(), environment.options.limits.tokens_max, environment.passes,
+             environment.trace, environment.clock) {
+  lua_ = std::make_unique<LuaProgram>(environment.options.limits, *this);
+  if (Result<void> loaded = lua_->load(environment.program.source, environment.program.name);
+      !loaded) {
+    end_with(failure(kProgramInvalid, loaded.error().message));
+    return;
+  }
+  boost::system::error_code error;
+  const json::value input = start_.input.empty() ? json::value() : json::parse(start_.input, error);
+  if (error) {
+    end_with(failure("invalid_input", "the input is not JSON"));
+    return;
+  }
+  const TaskId main(++tasks_given_);
+  tasks_[main] = Task{.seeds = SeedPath(start_.seed), .began = began_};
+  lua_->begin_main(input);
+  ready_.push_back(main);
+}
+
+ProgramRun::~ProgramRun() {
+  ENSURE(calls_.empty(), "a program ended while {} of its calls were out", calls_.size());
+}
+
+// --- tasks ------------------------------------------------------------------------------------
+
+void ProgramRun::step() {
+  const TaskId id = ready_.front();
+  ready_.pop_front();
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end()) return;  // it was cancelled
+  std::optional<WaitResult> result = std::exchange(found->second.result, std::nullopt);
+  const StepEnd end = result ? lua_->step(id, *result) : lua_->step(id);
+  if (result) {
+    if (const auto* group = std::get_if<GroupValue>(&*result)) lua_->drop_group(group->group);
+  }
+  switch (end) {
+    case StepEnd::kWaits:
+      break;
+    case StepEnd::kSliced:
+      ready_.push_back(id);
+      break;
+    case StepEnd::kReturned:
+    case StepEnd::kFailed:
+      if (id == TaskId(1)) {
+        main_ended(end);
+      } else {
+        task_ended(id, end == StepEnd::kReturned ? TaskGroup::BranchEnd::kReturned
+                                                 : TaskGroup::BranchEnd::kFailed);
+      }
+      break;
+  }
+}
+
+void ProgramRun::main_ended(StepEnd end) {
+  if (end == StepEnd::kFailed) return end_with(lua_->failure_of(TaskId(1)));
+  auto result = lua_->result(environment_.options.limits.result_bytes_max);
+  if (auto* fault = std::get_if<llm::Failure>(&result)) return end_with(std::move(*fault));
+  // The body has the usage as it is once all contexts are released; memory and contexts are peaks.
+  end_with(result_body(environment_.program.name, std::get<json::value>(result), usage()));
+}
+
+// The first outcome counts. Everything of the instance is let go of; calls that are out are
+// stopped.
+void ProgramRun::end_with(std::variant<std::string, llm::Failure> outcome) {
+  if (outcome_) return;
+  // What a program made of a backend that has failed is no result: its row runs again.
+  if (backend_failure_) outcome = *backend_failure_;
+  outcome_ = std::move(outcome);
+  memory_bytes_peak_ = lua_ ? lua_->bytes_peak() : 0;
+  calls_.stop_all();
+  std::vector<TaskId> ids;
+  for (const auto& [id, task] : tasks_)
+    ids.push_back(id);
+  // Branches before the tasks that wait for them.
+  std::ranges::sort(ids, std::greater());
+  for (const TaskId id : ids)
+    lua_->end(id);
+  tasks_.clear();
+  groups_.clear();
+  ready_.clear();
+  lua_.reset();
+  contexts_.clear();
+}
+
+void ProgramRun::start_branches(uint32_t group_id) {
+  Group& group = groups_.at(group_id);
+  const std::string stage = tasks_.at(group.waiter).stage;
+  for (const size_t index : group.logic.to_start()) {
+    const TaskId id(++tasks_given_);
+    tasks_[id] = Task{.seeds = SeedPath(SeedPath::part_of(group.seed, index)),
+                      .stage = stage,
+                      .parent = group.waiter,
+                      .group = group_id,
+                      .index = index,
+                      .began = environment_.clock.now()};
+    group.branches[index] = id;
+    lua_->begin_branch(id, group_id, index);
+    ready_.push_back(id);
+  }
+}
+
+// A branch has ended: its value or its error belongs to the group, its coroutine is closed.
+void ProgramRun::task_ended(TaskId id, TaskGroup::BranchEnd end) {
+  const Task task = std::move(tasks_.at(id));
+  Group& group = groups_.at(task.group);
+  const bool decided_before = group.logic.decided_by().has_value();
+  if (end == TaskGroup::BranchEnd::kReturned) lua_->keep_value(id, task.group, task.index);
+  group.branches.erase(task.index);
+  group.logic.ended(task.index, end);
+  if (end == TaskGroup::BranchEnd::kFailed && !decided_before && group.logic.has_failed()) {
+    lua_->keep_error(id);
+    group.failed = id;
+  }
+  lua_->end(id);
+  tasks_.erase(id);
+  if (environment_.trace != nullptr) {
+    environment_.trace->add({.kind = TraceKind::kTask,
+                             .end = trace_end(end),
+                             .instance = id_.value(),
+                             .name = fmt::format("{} {} of {}", name_of(group.logic.kind()),
+                                                 task.index + 1, group.logic.count()),
+                             .stage = task.stage,
+                             .task = id.value(),
+                             .parent = task.parent.value(),
+                             .began = task.began,
+                             .ended = environment_.clock.now()});
+  }
+  advance_group(task.group);
+}
+
+// Cancels what a group's branches have left to do, starts more, or lets the waiting task go on.
+void ProgramRun::advance_group(uint32_t group_id) {
+  auto found = groups_.find(group_id);
+  if (found == groups_.end()) return;
+  for (const size_t index : found->second.logic.to_cancel()) {
+    const auto branch = found->second.branches.find(index);
+    if (branch != found->second.branches.end()) cancel_task(branch->second);
+    // The last branch may have ended the group.
+    found = groups_.find(group_id);
+    if (found == groups_.end()) return;
+  }
+  Group& group = found->second;
+  start_branches(group_id);
+  if (!group.logic.is_over()) return;
+  const TaskId waiter = group.waiter;
+  WaitResult result = GroupValue{.group = group_id, .winner = std::nullopt};
+  if (group.logic.has_failed()) {
+    result = BranchError{.task = group.failed.value()};
+    lua_->drop_group(group_id);
+  } else if (group.logic.kind() == GroupKind::kRace) {
+    result = GroupValue{.group = group_id, .winner = group.logic.decided_by()};
+  }
+  groups_.erase(found);
+  const auto task = tasks_.find(waiter);
+  if (task == tasks_.end()) return lua_->drop_group(group_id);
+  task->second.waits = 0;
+  go_on(waiter, std::move(result));
+}
+
+// A branch whose result is not wanted: its call leaves the batch, its own branches end first.
+void ProgramRun::cancel_task(TaskId id) {
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end()) return;
+  if (found->second.call != 0) calls_.stop(found->second.call);
+  if (const uint32_t waits = found->second.waits; waits != 0) {
+    // It is cancelled itself: nothing goes on when its group is over.
+    found->second.waits = 0;
+    Group group = std::move(groups_.at(waits));
+    groups_.erase(waits);
+    for (const auto& [index, branch] : group.branches) {
+      const auto task = tasks_.find(branch);
+      if (task == tasks_.end()) continue;
+      task->second.group = 0;
+      cancel_task(branch);
+    }
+    lua_->drop_group(waits);
+  }
+  const auto still = tasks_.find(id);
+  if (still->second.group != 0) return task_ended(id, TaskGroup::BranchEnd::kCancelled);
+  lua_->end(id);
+  tasks_.erase(id);
+}
+
+void ProgramRun::go_on(TaskId id, WaitResult result) {
+  tasks_.at(id).result = std::move(result);
+  ready_.push_back(id);
+}
+
+std::optional<llm::Failure> ProgramRun::begin_group(TaskId task, uint32_t group, GroupKind kind,
+                                                    size_t count, size_t limit) {
+  Task& waiter = tasks_.at(task);
+  waiter.waits = group;
+  groups_.emplace(group, Group{.logic = TaskGroup(kind, count, limit),
+                               .waiter = task,
+                               .seed = waiter.seeds.next(),
+                               .branches = {},
+                               .failed = {}});
+  advance_group(group);
+  return std::nullopt;
+}
+
+void ProgramRun::cancel(llm::Failure why) {
+  end_with(std::move(why));
+}
+
+void ProgramRun::on_deadline() {
+  end_with(
+      failure(kTimeLimit,
+              fmt::format("the program ran for longer than its limit of {:.0f} s; make its work "
+                          "smaller, or raise --program-seconds",
+                          seconds(environment_.options.limits.wall_max))));
+}
+
+void ProgramRun::finish() {
+  ENSURE(is_over(), "an instance is told to finish while it runs");
+  ProgramEnd end{.outcome = std::move(*outcome_), .usage = usage()};
+  if (environment_.trace != nullptr) {
+    const auto* why = std::get_if<llm::Failure>(&end.outcome);
+    environment_.trace->add({.kind = TraceKind::kInstance,
+                             .end = why == nullptr ? TraceEnd::kDone
+                                    : why->failure_class == llm::FailureClass::kCancelled
+                                        ? TraceEnd::kCancelled
+                                        : TraceEnd::kFailed,
+                             .instance = id_.value(),
+                             .name = start_.id,
+                             .task = 1,
+                             .began = began_,
+                             .ended = environment_.clock.now(),
+                             .usage = end.usage.tokens});
+  }
+  environment_.passes.forget(id_.value());
+  done_(std::move(end));
+}
+
+// --- contexts ---------------------------------------------------------------------------------
+
+std::variant<ContextId, llm::Failure> ProgramRun::new_context(TaskId task, std::string_view model,
+                                                              ContextOptions options) {
+  auto found = environment_.models.find(model.empty() ? std::string_view(start_.model) : model);
+  if (auto* fault = std::get_if<llm::Failure>(&found)) return std::move(*fault);
+  const auto& of = std::get<std::shared_ptr<const ContextModel>>(found);
+  const uint64_t seed = tasks_.at(task).seeds.next();
+  auto added = contexts_.add(Context(of, options), seed);
+  if (std::holds_alternative<ContextId>(added)) return added;
+  // Contexts that nothing refers to may only not have been collected yet.
+  lua_->collect();
+  return contexts_.add(Context(of, options), seed);
+}
+
+std::variant<std::vector<ContextId>, llm::Failure> ProgramRun::fork(TaskId task, ContextId parent,
+                                                                    size_t count) {
+  const uint64_t seed = tasks_.at(task).seeds.next();
+  auto forked = contexts_.fork(parent, count, seed);
+  if (std::holds_alternative<std::vector<ContextId>>(forked)) return forked;
+  lua_->collect();
+  return contexts_.fork(parent, count, seed);
+}
+
+void ProgramRun::release(ContextId context) {
+  contexts_.release(context);
+}
+
+// --- calls ------------------------------------------------------------------------------------
+
+// Takes a call of `task`, which waits from now on.
+std::variant<uint64_t, llm::Failure> ProgramRun::begin_call(OpenCall call, int64_t tokens) {
+  Task& task = tasks_.at(call.task);
+  call.stage = task.stage;
+  HeldContext* held = contexts_.find(call.context);
+  auto begun = calls_.begin(std::move(call), tokens);
+  if (const auto* number = std::get_if<uint64_t>(&begun)) {
+    task.call = *number;
+    if (held != nullptr) held->is_busy = true;
+  }
+  return begun;
+}
+
+CallOwner ProgramRun::owner_of(uint64_t call) {
+  return {.key = start_.key,
+          .priority = start_.priority,
+          .part = id_.value(),
+          .group = id_.value(),
+          .trace_tag = calls_.at(call).tag};
+}
+
+template <class Reply>
+CallDone<Reply> ProgramRun::done_of(uint64_t call) const {
+  return [post = environment_.post, id = id_, call](CallOutcome<Reply> outcome) {
+    std::visit([&](auto& ended) { post(id, CallEnded{.call = call, .outcome = std::move(ended)}); },
+               outcome);
+  };
+}
+
+void ProgramRun::generate(const HeldContext& held, uint64_t number, Prompt prompt,
+                          GenerateOptions options) {
+  environment_.models.generate(held.context.shared_model(), std::move(prompt), std::move(options),
+                               owner_of(number), calls_.at(number).stop.get_token(),
+                               done_of<GenerateReply>(number));
+}
+
+std::optional<llm::Failure> ProgramRun::begin_generate(TaskId task, ContextId context,
+                                                       GenerateOptions options,
+                                                       std::optional<uint64_t> seed) {
+  HeldContext& held = *contexts_.find(context);
+  auto made = held.context.prompt(options.thinking);
+  if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
+  auto& prompt = std::get<Prompt>(made);
+  if (!options.output_tokens_max)
+    options.output_tokens_max = environment_.options.output_tokens_default;
+  const bool has_schema =
+      options.structured && options.structured->kind == llm::StructureSpec::Kind::kJsonSchema;
+  const auto begun =
+      begin_call({.task = task, .context = context, .prompt = prompt, .has_schema = has_schema},
+                 static_cast<int64_t>(prompt.tokens.size()) + *options.output_tokens_max);
+  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
+  options.seed = seed ? *seed : held.seeds.next();
+  generate(held, std::get<uint64_t>(begun), std::move(prompt), std::move(options));
+  return std::nullopt;
+}
+
+std::optional<llm::Failure> ProgramRun::begin_score(TaskId task, ContextId context,
+                                                    std::vector<std::string> texts) {
+  return begin_scoring(task, context, TraceKind::kScore, std::move(texts));
+}
+
+std::optional<llm::Failure> ProgramRun::begin_select(TaskId task, ContextId context,
+                                                     std::vector<std::string> choices) {
+  HeldContext& held = *contexts_.find(context);
+  if (held.context.model().tokenizer != nullptr)
+    return begin_scoring(task, context, TraceKind::kSelect, std::move(choices));
+  // A server elsewhere chooses by a structured answer.
+  auto made = held.context.prompt(false);
+  if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
+  auto& prompt = std::get<Prompt>(made);
+  GenerateOptions options;
+  options.temperature = 0.0F;
+  options.output_tokens_max = environment_.options.output_tokens_default;
+  options.structured = llm::StructureSpec{.kind = llm::StructureSpec::Kind::kChoice,
+                                          .text = {},
+                                          .choices = choices,
+                                          .param = "choices"};
+  const auto begun = begin_call({.kind = TraceKind::kSelect,
+                                 .task = task,
+                                 .context = context,
+                                 .prompt = prompt,
+                                 .texts = std::move(choices)},
+                                *options.output_tokens_max);
+  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
+  generate(held, std::get<uint64_t>(begun), std::move(prompt), std::move(options));
+  return std::nullopt;
+}
+
+std::optional<llm::Failure> ProgramRun::begin_scoring(TaskId task, ContextId context,
+                                                      TraceKind kind,
+                                                      std::vector<std::string> texts) {
+  HeldContext& held = *contexts_.find(context);
+  const std::shared_ptr<const ContextModel> model = held.context.shared_model();
+  auto made = held.context.prompt(kind == TraceKind::kSelect ? std::optional(false) : std::nullopt);
+  if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
+  auto& prompt = std::get<Prompt>(made);
+  auto tokens = static_cast<int64_t>(prompt.tokens.size());
+  std::vector<std::vector<int32_t>> continuations;
+  for (const std::string& text : texts) {
+    if (text.empty()) return failure(kProgramError, "score and select: a text must not be empty");
+    if (model->tokenizer == nullptr) break;  // the models say that they cannot score
+    continuations.push_back(model->tokenizer->encode(text, false, llm::SpecialTokens::kNone));
+    tokens += static_cast<int64_t>(continuations.back().size());
+  }
+  const auto begun = begin_call(
+      {.kind = kind, .task = task, .context = context, .texts = std::move(texts)}, tokens);
+  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
+  const auto number = std::get<uint64_t>(begun);
+  environment_.models.score(model, std::move(prompt), std::move(continuations), owner_of(number),
+                            calls_.at(number).stop.get_token(), done_of<ScoreReply>(number));
+  return std::nullopt;
+}
+
+std::optional<llm::Failure> ProgramRun::begin_embed(TaskId task, std::string_view model,
+                                                    std::vector<std::string> texts,
+                                                    bool is_single) {
+  const auto begun =
+      begin_call({.kind = TraceKind::kEmbed, .task = task, .is_single = is_single}, 0);
+  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
+  const auto number = std::get<uint64_t>(begun);
+  environment_.models.embed(model, std::move(texts), owner_of(number),
+                            calls_.at(number).stop.get_token(), done_of<EmbedReply>(number));
+  return std::nullopt;
+}
+
+void ProgramRun::on_call(CallEnded ended) {
+  std::optional<OpenCall> call = calls_.end(ended.call, ended.outcome);
+  if (!call) return;
+  if (HeldContext* held = contexts_.find(call->context)) held->is_busy = false;
+  const auto* fault = std::get_if<llm::Failure>(&ended.outcome);
+  if (fault != nullptr && fault->failure_class == llm::FailureClass::kBackend && !backend_failure_)
+    backend_failure_ = *fault;
+  if (!call->is_wanted) return;
+  tasks_.at(call->task).call = 0;
+  // The job or the server stops its calls: so does the instance.
+  if (fault != nullptr && fault->failure_class == llm::FailureClass::kCancelled)
+    return end_with(*fault);
+  go_on(call->task, result_of(*call, ended.outcome));
+}
+
+// What the task goes on with; the answer becomes part of its context, if that is still there.
+WaitResult ProgramRun::result_of(const OpenCall& call, CallOutcomes& outcome) {
+  if (auto* fault = std::get_if<llm::Failure>(&outcome)) return std::move(*fault);
+  if (auto* reply = std::get_if<EmbedReply>(&outcome))
+    return VectorsValue{.vectors = std::move(reply->vectors), .is_single = call.is_single};
+  HeldContext* held = contexts_.find(call.context);
+  if (const auto* reply = std::get_if<GenerateReply>(&outcome)) {
+    if (held != nullptr) {
+      held->context.take(call.prompt, reply->choice);
+      contexts_.renew_hold(call.context);
+    }
+    if (call.kind != TraceKind::kSelect) return answer_value(call, *reply);
+    auto chosen = chosen_value(call, reply->choice);
+    if (auto* fault = std::get_if<llm::Failure>(&chosen)) return std::move(*fault);
+    return std::get<SelectedValue>(std::move(chosen));
+  }
+  const auto& reply = std::get<ScoreReply>(outcome);
+  if (call.kind == TraceKind::kScore) return scores_value(call, reply);
+  SelectedValue selected = selected_value(call, reply);
+  if (held != nullptr) {
+    if (auto fault = held->context.take_text(selected.text)) return *std::move(fault);
+    contexts_.renew_hold(call.context);
+  }
+  return selected;
+}
+
+// --- the rest ---------------------------------------------------------------------------------
+
+size_t ProgramRun::branches_max() const {
+  return environment_.options.limits.children_max;
+}
+
+uint64_t ProgramRun::random(TaskId task) {
+  return tasks_.at(task).seeds.next();
+}
+
+void ProgramRun::set_stage(TaskId task, std::string_view stage) {
+  tasks_.at(task).stage = stage;
+}
+
+ProgramUsage ProgramRun::usage() const {
+  ProgramUsage used = calls_.usage();
+  used.passes = environment_.passes.of_instance(id_.value()).passes;
+  used.contexts_peak = static_cast<int64_t>(contexts_.peak());
+  used.memory_bytes_peak = static_cast<int64_t>(lua_ ? lua_->bytes_peak() : memory_bytes_peak_);
+  return used;
+}
+
+void ProgramRun::log(std::string_view line) {
+  if (environment_.options.on_log) environment_.options.on_log(start_.id, line);
+}
+
+}  // namespace windrow::program

@@ -1,0 +1,65 @@
+#include "program/run/call_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <utility>
+
+namespace windrow::program {
+
+namespace json = boost::json;
+
+AnswerValue answer_value(const OpenCall& call, const GenerateReply& reply) {
+  const llm::Choice& choice = reply.choice;
+  AnswerValue value{.text = choice.text,
+                    .thought = choice.reasoning,
+                    .finish = choice.finish_reason,
+                    .is_truncated = choice.finish_reason == llm::FinishReason::kLength,
+                    .value = std::nullopt,
+                    .usage = reply.usage};
+  if (call.has_schema && !value.is_truncated) {
+    boost::system::error_code error;
+    json::value parsed = json::parse(choice.text, error);
+    if (!error) value.value = std::move(parsed);
+  }
+  return value;
+}
+
+ScoresValue scores_value(const OpenCall& call, const ScoreReply& reply) {
+  ScoresValue value;
+  for (size_t i = 0; i < call.texts.size() && i < reply.scores.size(); ++i) {
+    value.scores.push_back({.text = call.texts[i],
+                            .logprob = reply.scores[i].logprob,
+                            .tokens = reply.scores[i].tokens});
+  }
+  return value;
+}
+
+SelectedValue selected_value(const OpenCall& call, const ScoreReply& reply) {
+  SelectedValue value{.index = 0, .text = {}, .scores = scores_value(call, reply).scores};
+  const auto best = std::ranges::max_element(value.scores, {}, &ScoredText::mean);
+  if (best == value.scores.end()) return value;
+  value.index = static_cast<size_t>(best - value.scores.begin());
+  value.text = best->text;
+  return value;
+}
+
+std::variant<SelectedValue, llm::Failure> chosen_value(const OpenCall& call,
+                                                       const llm::Choice& answer) {
+  const auto chosen = std::ranges::find(call.texts, answer.text);
+  if (chosen == call.texts.end()) {
+    return llm::Failure{
+        .failure_class = llm::FailureClass::kRequest,
+        .status = 502,
+        .code = "unusable_answer",
+        .message = fmt::format("select: the server answered \"{}\", which is none of the choices; "
+                               "does it honour response_format?",
+                               answer.text),
+        .param = {}};
+  }
+  return SelectedValue{
+      .index = static_cast<size_t>(chosen - call.texts.begin()), .text = *chosen, .scores = {}};
+}
+
+}  // namespace windrow::program
