@@ -8,6 +8,12 @@
 namespace windrow::batch {
 namespace {
 
+// Of a number, true, false or null.
+bool is_of_word(char byte) {
+  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || byte == '-' ||
+         byte == '+' || byte == '.' || byte == 'E';
+}
+
 bool is_space(char byte) {
   return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
@@ -47,7 +53,37 @@ class Walk {
   // An object, to the brace that ends it, without the white space outside its strings; appended.
   bool take_object(std::string& text) {
     skip_space();
-    if (at_ == end_ || *at_ != '{') return false;
+    return at_ != end_ && *at_ == '{' && take_nested(text);
+  }
+
+  // Any value, in the same way.
+  bool take_value(std::string& text) {
+    skip_space();
+    if (at_ == end_) return false;
+    if (*at_ == '{' || *at_ == '[') return take_nested(text);
+    const char* const begin = at_;
+    if (*at_ == '"') {
+      at_ = end_of_string();
+    } else {
+      while (at_ != end_ && is_of_word(*at_))
+        ++at_;
+    }
+    text.append(begin, at_);
+    return at_ != begin;
+  }
+
+  // A number, or a word. Empty when it is none.
+  std::string_view take_word() {
+    skip_space();
+    const char* const begin = at_;
+    while (at_ != end_ && is_of_word(*at_))
+      ++at_;
+    return {begin, static_cast<size_t>(at_ - begin)};
+  }
+
+ private:
+  // From an opening bracket to the one that ends it.
+  bool take_nested(std::string& text) {
     const size_t before = text.size();
     text.resize(before + static_cast<size_t>(end_ - at_));
     char* out = text.data() + before;
@@ -72,7 +108,6 @@ class Walk {
     return false;
   }
 
- private:
   void skip_space() {
     while (at_ != end_ && is_space(*at_))
       ++at_;
@@ -103,7 +138,7 @@ std::string_view without_quotes(std::string_view text) {
 
 }  // namespace
 
-std::optional<ScannedRow> FastRowScanner::scan(std::string_view line) {
+std::optional<ScannedRow> FastRowScanner::scan_request(std::string_view line) {
   Walk walk(line);
   std::string_view custom_id;
   std::string_view url;
@@ -132,6 +167,35 @@ std::optional<ScannedRow> FastRowScanner::scan(std::string_view line) {
   const bool whole = walk.take('}') && walk.at_end() && has_body && custom_id.size() > 2 &&
                      (method.empty() || method == "\"POST\"");
   if (!whole) return std::nullopt;
+  const std::string_view id = without_quotes(custom_id);
+  return ScannedRow{.identity = row_identity(id), .fingerprint = hash64(asked_, hash64(id))};
+}
+
+std::optional<ScannedRow> FastRowScanner::scan_input(std::string_view line) {
+  Walk walk(line);
+  std::string_view custom_id;
+  std::string_view seed;
+  asked_.clear();
+  if (!walk.take('{')) return std::nullopt;
+  do {
+    const std::string_view key = walk.take_plain_string();
+    if (!walk.take(':')) return std::nullopt;
+    if (key == "\"input\"") {
+      if (!asked_.empty() || !walk.take_value(asked_)) return std::nullopt;
+    } else if (key == "\"custom_id\"" && custom_id.empty()) {
+      custom_id = walk.take_plain_string();
+      if (custom_id.empty()) return std::nullopt;
+    } else if (key == "\"seed\"" && seed.empty()) {
+      seed = walk.take_word();
+      if (seed.empty()) return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+  } while (walk.take(','));
+  const bool whole = walk.take('}') && walk.at_end() && !asked_.empty() && custom_id.size() > 2;
+  if (!whole) return std::nullopt;
+  asked_ += '\n';
+  asked_ += seed;
   const std::string_view id = without_quotes(custom_id);
   return ScannedRow{.identity = row_identity(id), .fingerprint = hash64(asked_, hash64(id))};
 }

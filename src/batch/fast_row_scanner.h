@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "batch/line_source.h"
+#include "batch/row.h"
 #include "batch/row_index.h"
 
 namespace windrow::batch {
@@ -22,11 +23,16 @@ struct ScannedRow {
 // Used by one thread.
 class FastRowScanner {
  public:
-  // Scans a line in the form that programs write: an object with custom_id, url, body, and perhaps
-  // method "POST", each once, the url before the body, with plain strings. Nothing for any other
-  // line, which needs a RowReader, as does every row that runs. The body is not checked: a row
-  // whose fingerprint is that of a finished row has the same body.
-  std::optional<ScannedRow> scan(std::string_view line);
+  explicit FastRowScanner(RowForm form = RowForm::kRequests) : form_(form) {}
+
+  // Scans a line in the form that programs write, with plain strings: of kRequests an object with
+  // custom_id, url, body, and perhaps method "POST", each once, the url before the body; of kInputs
+  // one with custom_id, input, and perhaps seed, each once. Nothing for any other line, which needs
+  // a RowReader, as does every row that runs. Body and input are not checked: a row whose
+  // fingerprint is that of a finished row has the same ones.
+  std::optional<ScannedRow> scan(std::string_view line) {
+    return form_ == RowForm::kInputs ? scan_input(line) : scan_request(line);
+  }
 
   // RowIndex::pass_over for the scanned row.
   std::optional<Verdict> pass_over(const Line& line, Pass pass, RowIndex& index) {
@@ -35,6 +41,10 @@ class FastRowScanner {
   }
 
  private:
+  std::optional<ScannedRow> scan_request(std::string_view line);
+  std::optional<ScannedRow> scan_input(std::string_view line);
+
+  const RowForm form_;
   std::string asked_;  // the text that the fingerprint is a hash of
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "batch/row.h"
 #include "batch/row_dialect.h"
 #include "batch/row_planner.h"
 #include "llm/request_json.h"
@@ -92,6 +93,10 @@ struct JobOptions {
   // Defaults of every body: a field that its endpoint has and the body lacks, or has as null, gets
   // this value. JobRunner adds them to the job record, as settings named "set FIELD".
   boost::json::object body_defaults;
+
+  // What the rows of the input are. Of kInputs the options about bodies, models, dialects and
+  // truncated answers do not count; `any_model` is set, and there is one route.
+  RowForm form = RowForm::kRequests;
 
   // The names that body.model may have; at least one. With `any_model` any name is accepted, and
   // the answer has the first of these when the body names none. Otherwise another name fails its

@@ -22,7 +22,8 @@ JobReader::JobReader(const RowReader& rows, RowIndex& index, JobCounters& counte
       index_(index),
       counters_(counters),
       options_(std::move(options)),
-      out_(std::move(out)) {}
+      out_(std::move(out)),
+      scanner_(rows.form()) {}
 
 JobReader::Report JobReader::read(LineSource& lines) {
   int64_t rows_read = 0;
@@ -46,9 +47,11 @@ JobReader::Report JobReader::read(LineSource& lines) {
     if (bad_lines_ == kBadLinesMax) {
       report_.error =
           Error{ErrorKind::kInvalid,
-                fmt::format("{}: none of the first {} lines is a request ({}), so the rest was not "
-                            "read; give a file with one request as a JSON object on each line",
-                            options_.input_name, with_thousands(kBadLinesMax), first_bad_)};
+                fmt::format("{0}: none of the first {1} lines is {2} ({3}), so the rest was not "
+                            "read; give a file with {4} as a JSON object on each line",
+                            options_.input_name, with_thousands(kBadLinesMax),
+                            rows_.form() == RowForm::kInputs ? "a row" : "a request", first_bad_,
+                            rows_.form() == RowForm::kInputs ? "one row" : "one request")};
       break;
     }
   }

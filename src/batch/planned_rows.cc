@@ -5,7 +5,7 @@
 namespace windrow::batch {
 
 bool PlannedRows::push(Row row) {
-  PromptKey key = prompt_key(row.request);
+  PromptKey key = prompt_key(row);
   const size_t cost = RowPlanner::cost_of(row, key);
   std::unique_lock lock(mutex_);
   if (!closed_ && !rows_.has_room(cost)) {

@@ -71,7 +71,7 @@ Prescan count_rows(LineSource& lines, std::optional<int64_t> rows_max) {
 
 Prescan compare_rows(LineSource& lines, std::optional<int64_t> rows_max, const RowReader& reader,
                      RowIndex& index) {
-  FastRowScanner scanner;
+  FastRowScanner scanner(reader.form());
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
     if (const auto finished = scanner.pass_over(line, Pass::kCheck, index)) {
       count(*finished, RowKey{.line = line.number}, index, prescan);

@@ -35,6 +35,16 @@ uint64_t row_fingerprint(const std::vector<JsonMember>& members, std::string_vie
   return hash64(text, hash64(custom_id));
 }
 
+uint64_t input_fingerprint(const std::vector<JsonMember>& members, std::string_view custom_id) {
+  const std::string_view input = json_member(members, "input");
+  std::string text;
+  text.reserve(input.size() + 1);
+  append_json_without_space(input, text);
+  text += '\n';
+  text += json_member(members, "seed");
+  return hash64(text, hash64(custom_id));
+}
+
 uint64_t line_fingerprint(std::string_view bytes, uint64_t length) {
   return hash64(bytes, length);
 }

@@ -20,6 +20,12 @@
 
 namespace windrow::batch {
 
+// What the rows of an input are.
+enum class RowForm : uint8_t {
+  kRequests,  // {"custom_id", "url", "body"}: a request to a model
+  kInputs,    // {"custom_id", "input", "seed"}: the input of one instance of a program
+};
+
 // What a row is recognised by, in this run and in later ones. A row with a custom_id is identified
 // by that, wherever in the input it stands. A line without one, a malformed line, and one that
 // repeats the custom_id of an earlier line are identified by number and bytes, so that each is
@@ -35,6 +41,9 @@ struct RowKey {
 
 struct Row {
   RowKey key;
+
+  // Of an input: `raw` is its JSON as it is written, sampling.seed the seed of its instance, and
+  // `model`, which an input has none of, the custom_id, so that the instance can be named.
   llm::Request request;
   size_t bytes = 0;  // length of its line: its cost in a queue
 
@@ -47,6 +56,8 @@ struct Row {
 
   // Set for a row in the format of another API; null: the format of its endpoint.
   std::shared_ptr<const RowDialect> dialect = nullptr;
+
+  RowForm form = RowForm::kRequests;
 
   // Rows of one group share the beginning of their prompts; 0: no group. Set by RowPlanner.
   uint64_t group = 0;
@@ -70,6 +81,9 @@ Hash128 line_identity(uint64_t line, uint64_t fingerprint);
 // order, do not count; the order inside the body does, and 1.0 is not 1.
 uint64_t row_fingerprint(std::string_view line, std::string_view custom_id);
 uint64_t row_fingerprint(const std::vector<JsonMember>& members, std::string_view custom_id);
+
+// The same for a row of the form kInputs: of its `input` and `seed`.
+uint64_t input_fingerprint(const std::vector<JsonMember>& members, std::string_view custom_id);
 
 // A hash of all bytes of a line without a usable custom_id.
 uint64_t line_fingerprint(std::string_view bytes, uint64_t length);

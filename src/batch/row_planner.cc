@@ -141,6 +141,10 @@ PromptKey prompt_key(const llm::Request& request) {
   return blocks.take();
 }
 
+PromptKey prompt_key(const Row& row) {
+  return row.form == RowForm::kInputs ? PromptKey{} : prompt_key(row.request);
+}
+
 namespace {
 
 // The assumed bytes of a token, to compare prompts with answers.

@@ -48,6 +48,9 @@ size_t shared_blocks(const PromptKey& one, const PromptKey& other);
 // templates, followed by its messages.
 PromptKey prompt_key(const llm::Request& request);
 
+// That of the row's request. The input of a program is no prompt: it has no prefix.
+PromptKey prompt_key(const Row& row);
+
 struct LookAhead {
   size_t rows_max = 10'000;
   size_t bytes_max = size_t{64} << 20;  // of lines, keys and overhead
@@ -80,7 +83,7 @@ class RowPlanner {
   // The bytes of a row and its key, counted against LookAhead::bytes_max.
   static size_t cost_of(const Row& row, const PromptKey& key);
 
-  // `key` is prompt_key(row.request). Computing it is the costly part, and needs no lock.
+  // `key` is prompt_key(row). Computing it is the costly part, and needs no lock.
   void add(Row row, PromptKey key);
 
   // Removes and returns the next row; nothing when there is none.

@@ -18,6 +18,7 @@
 #include "json/members.h"
 #include "json/parse.h"
 #include "llm/body_reader.h"
+#include "llm/field_values.h"
 #include "llm/raw_body.h"
 #include "llm/request_json.h"
 
@@ -62,7 +63,7 @@ json::storage_ptr memory_of_tree(bool raw) {
              : json::storage_ptr();
 }
 
-std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr memory) {
+std::variant<json::value, RowFault> parse(const Line& line, bool inputs, json::storage_ptr memory) {
   if (line.too_long) {
     return fault_of_line(
         line, "line_too_long",
@@ -84,15 +85,14 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
                       "write what is not ASCII as \\u escapes",
                       line.number, fault.byte));
     case JsonFault::Kind::kTooDeep:
-      return not_json(fmt::format("line {} is nested more than {} deep; flatten its body",
-                                  line.number, kJsonDepthMax));
+      return not_json(fmt::format("line {} is nested more than {} deep; flatten its {}",
+                                  line.number, kJsonDepthMax, inputs ? "input" : "body"));
     case JsonFault::Kind::kSyntax:
       break;
   }
   return not_json(
-      fmt::format("line {} is not one JSON value: {} near byte {}; write one request "
-                  "per line",
-                  line.number, fault.reason, fault.byte));
+      fmt::format("line {} is not one JSON value: {} near byte {}; write one {} per line",
+                  line.number, fault.reason, fault.byte, inputs ? "row" : "request"));
 }
 
 std::string models_text(const std::vector<std::string>& models) {
@@ -114,6 +114,12 @@ std::optional<llm::Failure> check_envelope(const json::object& line, const RowAp
     return failure(400, "invalid_method", "method must be \"POST\"", "method");
   }
   const json::value* url = line.if_contains("url");
+  if (url == nullptr && !line.contains("body") && line.contains("input")) {
+    return failure(400, "missing_url",
+                   "the line has an input and neither url nor body: it is a row for windrow exec, "
+                   "which runs a program for each row",
+                   "url");
+  }
   if (url == nullptr || !url->is_string()) {
     return failure(400, "missing_url",
                    fmt::format("the line has no url; it must be {}", row_urls(apis)), "url");
@@ -141,14 +147,16 @@ RowReader::RowReader(RowRules rules) : rules_(std::move(rules)) {
 }
 
 std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
-  auto parsed = parse(line, memory_of_tree(rules_.raw));
+  const bool inputs = rules_.form == RowForm::kInputs;
+  auto parsed = parse(line, inputs, memory_of_tree(rules_.raw || inputs));
   if (auto* fault = std::get_if<RowFault>(&parsed)) return std::move(*fault);
   auto& value = std::get<json::value>(parsed);
   if (!value.is_object()) {
     return fault_of_line(line, "invalid_json_line",
-                         fmt::format("line {} is not a JSON object; a request is {{\"custom_id\", "
-                                     "\"method\", \"url\", \"body\"}}",
-                                     line.number),
+                         fmt::format("line {} is not a JSON object; {}", line.number,
+                                     inputs ? "a row is {\"custom_id\", \"input\"}"
+                                            : "a request is {\"custom_id\", \"method\", \"url\", "
+                                              "\"body\"}"),
                          "");
   }
   const json::value* custom_id = value.get_object().if_contains("custom_id");
@@ -167,7 +175,8 @@ std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
   std::string id(custom_id->get_string());
   const Hash128 identity = row_identity(id);
   std::vector<JsonMember> members = json_members(line.bytes);
-  const uint64_t fingerprint = row_fingerprint(members, id);
+  const uint64_t fingerprint =
+      inputs ? input_fingerprint(members, id) : row_fingerprint(members, id);
   return Envelope{.key = {.line = line.number,
                           .custom_id = std::move(id),
                           .identity = identity,
@@ -195,7 +204,40 @@ std::optional<llm::Failure> RowReader::check_model(const json::value* model) con
                  "model");
 }
 
+RowOrFault RowReader::finish_input(Envelope envelope) const {
+  const auto fault = [&](llm::Failure reason) {
+    return RowFault{.key = std::move(envelope.key), .failure = std::move(reason)};
+  };
+  if (!envelope.line.contains("input")) {
+    const std::string_view hint =
+        envelope.line.contains("body")
+            ? "; it has a body, so it is a row for windrow run, which needs no program"
+            : "";
+    return fault(failure(400, "missing_input",
+                         fmt::format("the line has no input; a row is {{\"custom_id\": \"a\", "
+                                     "\"input\": ...}} with any JSON as its input{}",
+                                     hint),
+                         "input"));
+  }
+  llm::Request request;
+  request.model = envelope.key.custom_id;
+  request.raw = json_member(envelope.members, "input");
+  request.sampling.seed = hash64(envelope.key.custom_id, envelope.key.fingerprint);
+  const json::value* seed = envelope.line.if_contains("seed");
+  if (seed != nullptr && !seed->is_null()) {
+    if (llm::Problem problem = llm::read_bits64(*seed, "seed", request.sampling.seed))
+      return fault(*std::move(problem));
+  }
+  return Row{.key = std::move(envelope.key),
+             .request = std::move(request),
+             .bytes = envelope.bytes,
+             .question = std::nullopt,
+             .ignored_fields = {},
+             .form = RowForm::kInputs};
+}
+
 RowOrFault RowReader::finish(Envelope envelope) const {
+  if (rules_.form == RowForm::kInputs) return finish_input(std::move(envelope));
   const auto fault = [&](llm::Failure reason) {
     return RowFault{.key = std::move(envelope.key), .failure = std::move(reason)};
   };

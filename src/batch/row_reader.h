@@ -26,6 +26,7 @@ struct RowRules {
   bool any_model = false;
   bool raw = false;
   RowApis apis = {};
+  RowForm form = RowForm::kRequests;  // of kInputs no other rule counts
 };
 
 // A line that is JSON and has a custom_id, which is enough to look up whether its row is done.
@@ -45,14 +46,17 @@ class RowReader {
   // The first half: JSON and custom_id. Its faults are of_line.
   std::variant<Envelope, RowFault> open(const Line& line) const;
 
-  // The second half: method, url, body and model. Its faults are not of_line.
+  // The second half: method, url, body and model; or the input. Its faults are not of_line.
   RowOrFault finish(Envelope envelope) const;
 
   // Both halves.
   RowOrFault read(const Line& line) const;
 
+  RowForm form() const { return rules_.form; }
+
  private:
   std::optional<llm::Failure> check_model(const boost::json::value* model) const;
+  RowOrFault finish_input(Envelope envelope) const;
 
   RowRules rules_;
 };

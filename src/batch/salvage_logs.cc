@@ -177,10 +177,10 @@ Result<bool> write_sound(store::Disk& disk, const std::string& path, LogKind kin
 }
 
 // `logs`: the existing ones.
-Result<void> write_sound_logs(store::Disk& disk, const JobPaths& paths, Input& input,
+Result<void> write_sound_logs(store::Disk& disk, const JobPaths& paths, RowForm form, Input& input,
                               Salvage& salvage, std::vector<std::string>& logs) {
   // It has a buffer in it.
-  const auto sound = std::make_unique<SoundLines>();
+  const auto sound = std::make_unique<SoundLines>(form);
   if (auto done = add_salvage_input(input, *sound); !done) return done;
   for (const auto& [path, kind] :
        {std::pair(paths.results, LogKind::kResults), std::pair(paths.errors, LogKind::kErrors)}) {
@@ -220,7 +220,7 @@ Result<Salvage> salvage_logs(const JobOptions& options, store::Disk& disk, Input
       .settings = settings_of(options),
       .began_unix_s = began(disk, paths->record).value_or(options.now_unix_s),
   };
-  Result<void> done = write_sound_logs(disk, *paths, input, salvage, logs);
+  Result<void> done = write_sound_logs(disk, *paths, options.form, input, salvage, logs);
   if (done) done = copy_all(disk, copies);
   if (done) done = disk.write_atomically(paths->record, job_record_text(record));
   if (!done) {

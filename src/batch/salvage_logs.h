@@ -33,6 +33,10 @@ namespace windrow::batch {
 // by one thread.
 class SoundLines {
  public:
+  // `form`: of the input's rows.
+  explicit SoundLines(RowForm form = RowForm::kRequests)
+      : reader_(RowRules{.models = {"any"}, .any_model = true, .raw = true, .form = form}) {}
+
   // Adds a line of the input. All lines are added, in order, before judge() is called.
   void add_input(const Line& line);
 
@@ -45,8 +49,8 @@ class SoundLines {
   bool add(const RowKey& key);
   std::optional<std::string_view> judge(LogKind kind, const boost::json::value& value);
 
-  // Identities and fingerprints do not depend on these rules.
-  const RowReader reader_{RowRules{.models = {"any"}, .any_model = true, .raw = true}};
+  // Identities and fingerprints depend on the form and on no other rule.
+  const RowReader reader_;
   RowTable rows_;
   JsonLineParser parsed_;
 };
