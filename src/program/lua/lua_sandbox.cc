@@ -1,1 +1,106 @@
 #include "program/lua/lua_sandbox.h"
+
+#include <array>
+
+#include "program/lua/lua_state.h"
+#include "program/lua/lua_strings.h"
+#include "program/lua/lua_tables.h"
+
+namespace windrow::program {
+namespace {
+
+// Lua's own function, the first upvalue, called in this frame.
+int call_original(lua_State* state) {
+  return lua_tocfunction(state, lua_upvalueindex(1))(state);
+}
+
+// Finalizers run without hooks, so a program must not have any. A field __gc that is added to a
+// metatable later has no effect in Lua.
+int set_metatable(lua_State* state) {
+  if (lua_type(state, 2) == LUA_TTABLE) {
+    lua_pushliteral(state, "__gc");
+    if (lua_rawget(state, 2) != LUA_TNIL) {
+      return luaL_error(state, "setmetatable: __gc is not available to programs; use <close>");
+    }
+    lua_pop(state, 1);
+  }
+  return call_original(state);
+}
+
+// The handler of an xpcall, the first upvalue. The error of a limit comes from a hook, where no
+// other hook runs, so a handler that does not end would never end.
+int handle_error(lua_State* state) {
+  if (LuaState::of(state).is_forbidden()) return 1;
+  lua_pushvalue(state, lua_upvalueindex(1));
+  lua_insert(state, 1);
+  lua_call(state, lua_gettop(state) - 1, 1);
+  return 1;
+}
+
+int call_with_handler(lua_State* state) {
+  luaL_checktype(state, 2, LUA_TFUNCTION);
+  lua_pushvalue(state, 2);
+  lua_pushcclosure(state, handle_error, 1);
+  lua_replace(state, 2);
+  return call_original(state);
+}
+
+// A function that takes time in proportion to the string that is its first argument.
+int charge_string(lua_State* state) {
+  constexpr size_t kBytesPerInstruction = 8;
+  if (lua_type(state, 1) == LUA_TSTRING) {
+    LuaState::charge(state, static_cast<int64_t>(lua_rawlen(state, 1) / kBytesPerInstruction));
+  }
+  return call_original(state);
+}
+
+// Replaces a function of the table on top of the stack by one that ends with calling it.
+void replace(lua_State* state, const char* name, lua_CFunction function) {
+  lua_getfield(state, -1, name);
+  lua_pushcclosure(state, function, 1);
+  lua_setfield(state, -2, name);
+}
+
+void remove(lua_State* state, const char* name) {
+  lua_pushnil(state);
+  lua_setfield(state, -2, name);
+}
+
+void open_basic(lua_State* state) {
+  luaL_requiref(state, LUA_GNAME, luaopen_base, 0);
+  for (const char* name :
+       std::array{"load", "loadstring", "dofile", "loadfile", "collectgarbage", "print", "warn"}) {
+    remove(state, name);
+  }
+  replace(state, "setmetatable", set_metatable);
+  replace(state, "xpcall", call_with_handler);
+  replace(state, "tonumber", charge_string);
+  lua_pop(state, 1);
+}
+
+void open_utf8(lua_State* state) {
+  luaL_requiref(state, LUA_UTF8LIBNAME, luaopen_utf8, 1);
+  for (const char* name : std::array{"len", "codepoint", "offset"}) {
+    replace(state, name, charge_string);
+  }
+  lua_pop(state, 1);
+}
+
+void open_math(lua_State* state) {
+  luaL_requiref(state, LUA_MATHLIBNAME, luaopen_math, 1);
+  remove(state, "random");
+  remove(state, "randomseed");
+  lua_pop(state, 1);
+}
+
+}  // namespace
+
+void open_sandbox(lua_State* state) {
+  open_basic(state);
+  open_strings(state);
+  open_tables(state);
+  open_utf8(state);
+  open_math(state);
+}
+
+}  // namespace windrow::program

@@ -31,7 +31,8 @@ enum class LuaOutcome : uint8_t {
 class LuaState {
  public:
   // Makes an interpreter with the sandbox's functions. ENSUREs that the limits allow that (some
-  // 100 KB). `owner` is what owner() returns, for functions that Lua calls.
+  // 100 KB). `owner` is what owner() returns, for functions that Lua calls. The count of
+  // instructions is exact to one slice.
   LuaState(const ProgramLimits& limits, void* owner);
   ~LuaState();
   LuaState(const LuaState&) = delete;
@@ -48,7 +49,8 @@ class LuaState {
   Result<void> load(lua_State* on, std::string_view source, const std::string& name);
 
   // Resumes a coroutine with `arguments` values on its stack. `results`: how many are on its stack
-  // then.
+  // then. Once a limit was hit the outcome is kFailed with its message, and the coroutine must not
+  // be resumed again.
   LuaOutcome resume(lua_State* coroutine, int arguments, int* results);
 
   // The instructions that count against the limit: those of the task that runs since it last
@@ -56,11 +58,18 @@ class LuaState {
   int64_t instructions() const { return instructions_; }
   void set_instructions(int64_t instructions) { instructions_ = instructions; }
 
-  // Ends a coroutine wherever it is: its <close> variables are closed, its stack is emptied.
+  // Ends a coroutine wherever it is: its <close> variables are closed, its stack is emptied. Their
+  // errors are dropped. After a limit was hit they are not closed, because that is code of the
+  // program; what they hold is released with the state.
   void close(lua_State* coroutine);
 
-  // A limit was hit: from now on each instruction raises `code`. Also called by the owner for
-  // limits of its own.
+  // Work that a C function does, where no hook reaches, counted as so many instructions. Called
+  // before the work: raises an error when the limit would be exceeded.
+  static void charge(lua_State* state, int64_t instructions);
+
+  // A limit was hit; the first one counts. From now on no code of the program runs: what is
+  // running ends at its next instruction, and resume() fails. Also called by the owner for limits
+  // of its own.
   void forbid(std::string_view code, std::string message);
   bool is_forbidden() const { return !forbidden_code_.empty(); }
   std::string_view forbidden_code() const { return forbidden_code_; }
@@ -77,13 +86,25 @@ class LuaState {
   static void on_count(lua_State* state, lua_Debug* record);
   static int on_panic(lua_State* state);
 
+  bool may_grow(size_t bytes);
+  void count_work(int64_t instructions);
+  void stop_at_next_instruction();
+  void notice_limits();
+  void push_error(lua_State* coroutine, const char* message);
+
   const ProgramLimits limits_;
   void* const owner_;
+  const int slice_;  // instructions between two calls of on_count
   lua_State* state_ = nullptr;
+  lua_State* running_ = nullptr;  // the coroutine in resume() or close()
+  bool is_sliced_ = false;        // on_count has suspended it
   size_t bytes_ = 0;
   size_t bytes_peak_ = 0;
   bool out_of_memory_ = false;
+  size_t refused_bytes_ = 0;  // of the last request, if it was refused
   int64_t instructions_ = 0;
+  int64_t work_ = 0;       // charged and not yet part of instructions_
+  bool is_early_ = false;  // the next on_count comes for work_, before its slice is over
   std::string forbidden_code_;
   std::string forbidden_message_;
 };
