@@ -20,14 +20,22 @@ struct LuaJsonFault {
   std::string message;
 };
 
-// The value at `index`. Refused: functions, userdata (json.null apart), mixed tables, keys that are
-// no strings, cycles, more than 100 levels, NaN and infinities, strings that are not UTF-8, more
-// than `bytes_max` of JSON text. `place` names the value in faults.
+// How deep values may be nested.
+inline constexpr size_t kLuaJsonDepthMax = 100;
+
+// The longest text of json.encode and json.decode.
+inline constexpr size_t kLuaJsonTextMax = size_t{16} << 20;
+
+// The value at `index`. Never raises a Lua error. Refused: functions, userdata (json.null apart),
+// mixed tables, keys that are no strings, cycles, more than kLuaJsonDepthMax levels, NaN and
+// infinities, strings that are not UTF-8, more than `bytes_max` of JSON text. `place` names the
+// value in faults.
 std::variant<boost::json::value, LuaJsonFault> json_of_lua(lua_State* state, int index,
                                                            std::string_view place,
                                                            size_t bytes_max);
 
-// Pushes it. Raises a Lua error when memory runs out; null becomes json.null.
+// Pushes it. Raises a Lua error when memory runs out; null becomes json.null, and an unsigned
+// number that is no Lua integer a float.
 void push_json(lua_State* state, const boost::json::value& value);
 
 // Sets the global `json`: encode(value), decode(text), null. Both raise errors that say where.
