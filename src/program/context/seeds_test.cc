@@ -13,9 +13,9 @@ TEST(Seeds, DependOnTheFirstOneAndOnTheirNumber) {
   SeedPath one(7);
   SeedPath other(7);
   std::vector<uint64_t> of_one;
-  for (int i = 0; i < 100; ++i)
+  for (size_t i = 0; i < 100; ++i)
     of_one.push_back(one.next());
-  for (int i = 0; i < 100; ++i)
+  for (size_t i = 0; i < 100; ++i)
     EXPECT_EQ(other.next(), of_one[i]);
   EXPECT_EQ(one.seed(), 7U);
 }
