@@ -39,7 +39,7 @@ struct LoadOptions {
   int64_t date_unix_s = 0;  // what chat templates take for today; of a server: the time of loading
   bool serving = false;     // clients wait for each answer, and come back with what they got
   std::function<llm::StepObserver(const std::string& model)> step_observer;  // may be empty
-  llm::RowObserver on_rows;                                                  // likewise
+  llm::RowObserver on_rows;           // of rows that answer; may be empty
   std::function<int64_t()> arriving;  // requests that are just being read; may be empty
 
   // Told what became of a number in the options that cannot be had as it is. May be empty; any

@@ -39,7 +39,7 @@ struct KeptPasses {
   }
 };
 
-struct Tokens {
+struct CallTokens {
   int64_t calls = 0;
   int64_t shared = 0;  // of prompts, from the prefix cache
   int64_t own = 0;     // of prompts, computed
@@ -54,7 +54,7 @@ struct Tokens {
     if (call.end != TraceEnd::kDone)
       wasted += call.usage.prompt_tokens - call.usage.cached_tokens + call.usage.completion_tokens;
   }
-  void add(const Tokens& other) {
+  void add(const CallTokens& other) {
     calls += other.calls;
     shared += other.shared;
     own += other.own;
@@ -139,7 +139,7 @@ class TextWriter {
   }
 
   void write_instance(const InstanceTree& tree) {
-    Tokens tokens;
+    CallTokens tokens;
     for (const TraceSpan* call : tree.calls)
       tokens.add(*call);
     std::string name = tree.root == nullptr || tree.root->name.empty()
@@ -195,7 +195,7 @@ class TextWriter {
                     time_of(span.began, span.ended));
       return;
     }
-    Tokens tokens;
+    CallTokens tokens;
     tokens.add(span);
     write_row(std::move(name), numbers_of(of_tag_[span.tag], span.passes.passes),
               mean_width(span.passes.width, span.passes.passes), tokens,
@@ -216,15 +216,16 @@ class TextWriter {
   }
 
   void write_row(std::string name, std::string_view numbers, std::string_view width,
-                 const Tokens& tokens, std::string_view time) {
+                 const CallTokens& tokens, std::string_view time) {
     append_format(text_, kColumns, label(std::move(name)), numbers, width,
                   with_thousands(tokens.shared), with_thousands(tokens.own),
                   with_thousands(tokens.answered), time);
   }
 
   void write_stages() {
-    std::vector<std::pair<std::string_view, Tokens>> stages;  // in the order in which calls ended
-    Tokens all;
+    std::vector<std::pair<std::string_view, CallTokens>>
+        stages;  // in the order in which calls ended
+    CallTokens all;
     for (const InstanceTree& tree : trees_) {
       for (const TraceSpan* call : tree.calls) {
         auto stage = std::ranges::find(stages, call->stage, &decltype(stages)::value_type::first);
@@ -237,7 +238,7 @@ class TextWriter {
     append_format(text_, "\n");
     append_format(text_, kStageColumns, "tokens by stage", "calls", "shared", "own", "answer",
                   "wasted");
-    const auto write = [&](std::string_view name, const Tokens& tokens) {
+    const auto write = [&](std::string_view name, const CallTokens& tokens) {
       append_format(text_, kStageColumns, label(std::string(name)), with_thousands(tokens.calls),
                     with_thousands(tokens.shared), with_thousands(tokens.own),
                     with_thousands(tokens.answered), with_thousands(tokens.wasted));

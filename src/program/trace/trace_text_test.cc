@@ -74,9 +74,8 @@ TEST(TraceAsText, ShowsTasksAndCallsAsATree) {
   const PassLog::Kept passes{.passes = {pass(1, 3, {{.tag = 1}, {.tag = 2}}),
                                         pass(2, 2, {{.tag = 1}}), pass(3, 4, {}),
                                         pass(4, 1, {{.tag = 3}})}};
-  EXPECT_EQ(
-      trace_as_text(trace, passes),
-      R"(                                                   passes   width   shared     own  answer      time
+  EXPECT_EQ("\n" + trace_as_text(trace, passes), R"(
+                                                   passes   width   shared     own  answer      time
 row-1                                                 1-4     2.0       80   1,020       4   1.250 s
 + race 1 of 2                                                                                0.480 s
 | + generate (propose)                                1-2     2.5       40      10       2   0.425 s
