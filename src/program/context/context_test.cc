@@ -322,6 +322,22 @@ TEST_F(ContextTest, TruncateWithinAnAnswerOpensItAgain) {
   EXPECT_TRUE(std::get<Prompt>(behind.prompt()).is_raw);
 }
 
+// Its end is not there any more once a message follows, so no cut can seal it.
+TEST_F(ContextTest, TruncateBehindAnAnswerWhoseEndWasDropped) {
+  Context ctx = context();
+  ASSERT_FALSE(ctx.add(Role::kUser, "q"));
+  const size_t begin = std::get<Prompt>(ctx.prompt()).tokens.size();
+  answer(ctx, "abc<|endoftext|>");
+  ASSERT_FALSE(ctx.add(Role::kUser, "q"));
+  Context open = ctx;
+  ASSERT_FALSE(open.truncate(begin + 3));
+  EXPECT_EQ(said(open), kQuestion + kCue + "abc");
+  EXPECT_FALSE(std::get<Prompt>(open.prompt()).is_raw);
+  ASSERT_FALSE(ctx.truncate(begin + 4));
+  EXPECT_EQ(said(ctx), kQuestion + kCue + "abc<|im_end|>");
+  EXPECT_TRUE(std::get<Prompt>(ctx.prompt()).is_raw);
+}
+
 TEST_F(ContextTest, AStopTextIsNoPartOfTheConversation) {
   Context ctx = context();
   ASSERT_FALSE(ctx.add(Role::kUser, "q"));
@@ -401,14 +417,16 @@ TEST_F(ContextTest, MessagesThatFollowAnAnswerAreRenderedOnce) {
   EXPECT_LT(tokenizer_->tokens, 200U);  // the 2,000 are not rendered again
 }
 
-TEST_F(ContextTest, LongContextsAreDestroyed) {
-  Context raw = context();
-  Context chat = upstream();
-  for (int i = 0; i < 200'000; ++i) {
-    ASSERT_FALSE(raw.append("a"));
-    ASSERT_FALSE(chat.add(Role::kAssistant, "a"));
+TEST_F(ContextTest, LongChainsAreDestroyed) {
+  constexpr size_t kLinks = 500'000;
+  PieceChain pieces;
+  TurnChain turns;
+  for (size_t i = 0; i < kLinks; ++i) {
+    pieces = std::make_shared<Piece>(std::move(pieces), Tokens{1}, "");
+    turns = std::make_shared<Turn>(std::move(turns), boost::json::object());
   }
-  EXPECT_EQ(std::get<Tokens>(raw.tokens()).size(), 200'000U);
+  EXPECT_EQ(pieces->end, kLinks);
+  EXPECT_EQ(messages_behind(nullptr, turns.get()).size(), kLinks);
 }
 
 TEST_F(ContextTest, AModelElsewhereHasMessages) {

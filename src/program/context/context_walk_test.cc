@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,6 +78,7 @@ struct Naive {
   struct Written {
     Tokens tokens;
     std::vector<int> of;
+    std::map<size_t, int> begins;  // of answers
 
     void write(const Tokens& more, int answer) {
       tokens.insert(tokens.end(), more.begin(), more.end());
@@ -133,6 +135,7 @@ struct Naive {
       if (i > 0 && !all[i - 1].sampled.empty()) out.close_answer();
       if (!item.sampled.empty()) {
         out.open_answer(item.thinking);
+        out.begins[out.tokens.size()] = static_cast<int>(i);
         out.write(item.sampled, static_cast<int>(i));
         continue;
       }
@@ -151,7 +154,10 @@ struct Naive {
       if (!all.empty() && !all.back().sampled.empty()) out.close_answer();
       out.open_answer(is_open ? open_thinking : thinking);
     }
-    if (is_open) out.write(said, static_cast<int>(all.size()));
+    if (is_open) {
+      out.begins[out.tokens.size()] = static_cast<int>(all.size());
+      out.write(said, static_cast<int>(all.size()));
+    }
     return out;
   }
 
@@ -206,7 +212,9 @@ struct Naive {
     const int last = all.of[count - 1];
     const auto size = static_cast<size_t>(
         std::count(all.of.begin(), all.of.begin() + static_cast<std::ptrdiff_t>(count), last));
-    const int answer = last != kTemplate ? last : all.of[count];
+    const auto begun = all.begins.find(count);
+    const int begins = begun == all.begins.end() ? kTemplate : begun->second;
+    const int answer = last != kTemplate ? last : begins;
     if (answer == kTemplate) {
       *this = {.has_parts = has_parts, .keeps_thoughts = keeps_thoughts, .is_raw = true};
       said = kept;
@@ -326,7 +334,7 @@ class Walk {
         const size_t count = random_.below(pair.naive.written(false, true).tokens.size() + 5);
         // Mostly cuts near the end, so that walks get somewhere.
         const size_t size = pair.naive.written(false, true).tokens.size();
-        const size_t cut = random_.chance(0.8) ? size - std::min(size, random_.below(12)) : count;
+        const size_t cut = random_.chance(0.8) ? size - std::min(size, random_.below(24)) : count;
         log_ += "truncate " + std::to_string(cut) + "\n";
         ASSERT_FALSE(pair.context.truncate(cut));
         pair.naive.truncate(cut);
