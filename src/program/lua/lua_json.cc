@@ -31,7 +31,7 @@ namespace json = boost::json;
 const char kNull = 0;
 const char kObject = 0;
 
-constexpr int64_t kBytesPerInstruction = 16;
+constexpr int64_t kJsonBytesPerInstruction = 16;
 
 bool is_null(lua_State* state, int index) {
   return lua_type(state, index) == LUA_TLIGHTUSERDATA && lua_touserdata(state, index) == &kNull;
@@ -43,7 +43,7 @@ size_t written_bytes(std::string_view text) {
   for (const char character : text) {
     const auto byte = static_cast<unsigned char>(character);
     const bool is_short = std::string_view("\"\\\b\f\n\r\t").find(character) != std::string::npos;
-    bytes += is_short ? 2 : (byte < 0x20 || byte == 0x7F) ? 6 : 1;
+    bytes += is_short ? 2 : byte < 0x20 ? 6 : 1;
   }
   return bytes;
 }
@@ -306,42 +306,44 @@ void push_object(lua_State* state, const json::object& object) {
   if (object.empty()) set_mark(state);
 }
 
-[[noreturn]] void raise(lua_State* state, const char* function, const std::string& what) {
+[[noreturn]] void raise_json_error(lua_State* state, const char* function,
+                                   const std::string& what) {
   luaL_error(state, "%s: %s", function, what.c_str());
   std::terminate();  // luaL_error does not return
 }
 
-int encode(lua_State* state) {
+int encode_json(lua_State* state) {
   luaL_checkany(state, 1);
   lua_settop(state, 1);
   std::string text;
   {
     const auto value = json_of_lua(state, 1, "value", kLuaJsonTextMax);
     if (const auto* fault = std::get_if<LuaJsonFault>(&value)) {
-      raise(state, "json.encode", fault->message);
+      raise_json_error(state, "json.encode", fault->message);
     }
     append_compact_json(std::get<json::value>(value), text);
   }
-  LuaState::charge(state, static_cast<int64_t>(text.size()) / kBytesPerInstruction);
+  LuaState::charge(state, static_cast<int64_t>(text.size()) / kJsonBytesPerInstruction);
   lua_pushlstring(state, text.data(), text.size());
   return 1;
 }
 
-int decode(lua_State* state) {
+int decode_json(lua_State* state) {
   size_t size = 0;
   const char* bytes = luaL_checklstring(state, 1, &size);
   const std::string_view text(bytes, size);
   if (size > kLuaJsonTextMax || count_json_values(text) > kJsonValuesMax) {
-    raise(state, "json.decode",
-          fmt::format("the text is above the limit of {} bytes and {} values", kLuaJsonTextMax,
-                      kJsonValuesMax));
+    raise_json_error(state, "json.decode",
+                     fmt::format("the text is above the limit of {} bytes and {} values",
+                                 kLuaJsonTextMax, kJsonValuesMax));
   }
-  LuaState::charge(state, static_cast<int64_t>(size) / kBytesPerInstruction);
+  LuaState::charge(state, static_cast<int64_t>(size) / kJsonBytesPerInstruction);
   json::monotonic_resource memory;
   const auto value = parse_json(text, &memory);
   if (const auto* fault = std::get_if<JsonFault>(&value)) {
-    raise(state, "json.decode",
-          fmt::format("the text is not JSON at byte {}: {}", fault->byte, fault->reason));
+    raise_json_error(
+        state, "json.decode",
+        fmt::format("the text is not JSON at byte {}: {}", fault->byte, fault->reason));
   }
   lua_settop(state, 1);
   push_json(state, std::get<json::value>(value));
@@ -411,9 +413,9 @@ void push_json(lua_State* state, const json::value& value) {
 
 void open_json(lua_State* state) {
   lua_createtable(state, 0, 3);
-  lua_pushcfunction(state, guarded<encode>);
+  lua_pushcfunction(state, guarded<encode_json>);
   lua_setfield(state, -2, "encode");
-  lua_pushcfunction(state, guarded<decode>);
+  lua_pushcfunction(state, guarded<decode_json>);
   lua_setfield(state, -2, "decode");
   lua_pushlightuserdata(state, const_cast<char*>(&kNull));
   lua_createtable(state, 0, 2);  // of all light userdata
