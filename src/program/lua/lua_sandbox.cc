@@ -10,7 +10,7 @@ namespace windrow::program {
 namespace {
 
 // Lua's own function, the first upvalue, called in this frame.
-int call_original(lua_State* state) {
+int call_basic_function(lua_State* state) {
   return lua_tocfunction(state, lua_upvalueindex(1))(state);
 }
 
@@ -24,7 +24,7 @@ int set_metatable(lua_State* state) {
     }
     lua_pop(state, 1);
   }
-  return call_original(state);
+  return call_basic_function(state);
 }
 
 // The handler of an xpcall, the first upvalue. The error of a limit comes from a hook, where no
@@ -42,7 +42,7 @@ int call_with_handler(lua_State* state) {
   lua_pushvalue(state, 2);
   lua_pushcclosure(state, handle_error, 1);
   lua_replace(state, 2);
-  return call_original(state);
+  return call_basic_function(state);
 }
 
 // A function that takes time in proportion to the string that is its first argument.
@@ -51,17 +51,17 @@ int charge_string(lua_State* state) {
   if (lua_type(state, 1) == LUA_TSTRING) {
     LuaState::charge(state, static_cast<int64_t>(lua_rawlen(state, 1) / kBytesPerInstruction));
   }
-  return call_original(state);
+  return call_basic_function(state);
 }
 
 // Replaces a function of the table on top of the stack by one that ends with calling it.
-void replace(lua_State* state, const char* name, lua_CFunction function) {
+void replace_function(lua_State* state, const char* name, lua_CFunction function) {
   lua_getfield(state, -1, name);
   lua_pushcclosure(state, function, 1);
   lua_setfield(state, -2, name);
 }
 
-void remove(lua_State* state, const char* name) {
+void remove_function(lua_State* state, const char* name) {
   lua_pushnil(state);
   lua_setfield(state, -2, name);
 }
@@ -70,26 +70,37 @@ void open_basic(lua_State* state) {
   luaL_requiref(state, LUA_GNAME, luaopen_base, 0);
   for (const char* name :
        std::array{"load", "loadstring", "dofile", "loadfile", "collectgarbage", "print", "warn"}) {
-    remove(state, name);
+    remove_function(state, name);
   }
-  replace(state, "setmetatable", set_metatable);
-  replace(state, "xpcall", call_with_handler);
-  replace(state, "tonumber", charge_string);
+  replace_function(state, "setmetatable", set_metatable);
+  replace_function(state, "xpcall", call_with_handler);
+  replace_function(state, "tonumber", charge_string);
   lua_pop(state, 1);
+}
+
+void protect_string_metatable(lua_State* state) {
+  lua_pushliteral(state, "");
+  lua_getmetatable(state, -1);
+  lua_pushliteral(state, "string");
+  lua_setfield(state, -2, "__metatable");
+  lua_pop(state, 2);
 }
 
 void open_utf8(lua_State* state) {
   luaL_requiref(state, LUA_UTF8LIBNAME, luaopen_utf8, 1);
   for (const char* name : std::array{"len", "codepoint", "offset"}) {
-    replace(state, name, charge_string);
+    replace_function(state, name, charge_string);
   }
   lua_pop(state, 1);
 }
 
 void open_math(lua_State* state) {
   luaL_requiref(state, LUA_MATHLIBNAME, luaopen_math, 1);
-  remove(state, "random");
-  remove(state, "randomseed");
+  // The others are Lua 5.2's: some builds of Lua have them, some do not.
+  for (const char* name : std::array{"random", "randomseed", "cosh", "sinh", "tanh", "pow", "frexp",
+                                     "ldexp", "log10", "atan2"}) {
+    remove_function(state, name);
+  }
   lua_pop(state, 1);
 }
 
@@ -98,6 +109,7 @@ void open_math(lua_State* state) {
 void open_sandbox(lua_State* state) {
   open_basic(state);
   open_strings(state);
+  protect_string_metatable(state);
   open_tables(state);
   open_utf8(state);
   open_math(state);

@@ -23,7 +23,7 @@ constexpr size_t kCollectedBytesPerInstruction = 256;
 
 // Large blocks are filled by loops in C: string.rep, upper, concatenation.
 constexpr size_t kLargeBlockBytes = 1024;
-constexpr size_t kBytesPerInstruction = 32;
+constexpr size_t kLargeBytesPerInstruction = 32;
 
 constexpr const char* kInternalError = "internal error: an exception that is not Lua's";
 
@@ -176,7 +176,7 @@ bool LuaState::may_grow(size_t bytes) {
   if (fits) {
     refused_bytes_ = 0;
     if (bytes >= kLargeBlockBytes) {
-      count_work(static_cast<int64_t>(bytes / kBytesPerInstruction));
+      count_work(static_cast<int64_t>(bytes / kLargeBytesPerInstruction));
     }
     return true;
   }

@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "program/lua/lua_json.h"
 
@@ -141,7 +139,8 @@ TEST_F(LuaStateTest, ACoroutineWaitsAndGoesOnWithValues) {
 TEST_F(LuaStateTest, WaitingWorksInsidePcallAndXpcallAndIterators) {
   const LuaEnd end = run(R"(
     local ok, value = pcall(function() wait(); wait(); return 'p' end)
-    local also, other = xpcall(function() wait(); error('x', 0) end, function(e) return e .. '!' end)
+    local function exclaim(e) return e .. '!' end
+    local also, other = xpcall(function() wait(); error('x', 0) end, exclaim)
     local n = 0
     for i in function(_, i) wait(); if i < 2 then return i + 1 end end, nil, 0 do n = n + i end
     return tostring(ok) .. value .. tostring(also) .. other .. n)");

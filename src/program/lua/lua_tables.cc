@@ -13,12 +13,12 @@ namespace {
 // An element that is read and written costs about as much as this many instructions.
 constexpr int64_t kElementCost = 4;
 
-const char* name_of(lua_State* state) {
+const char* table_function_name(lua_State* state) {
   return lua_tostring(state, lua_upvalueindex(2));
 }
 
 // Calls Lua's own function in this frame. The work of `count` elements is charged before.
-int call_original(lua_State* state, int64_t count) {
+int call_table_function(lua_State* state, int64_t count) {
   LuaState::charge(state, count * kElementCost);
   return lua_tocfunction(state, lua_upvalueindex(1))(state);
 }
@@ -30,8 +30,8 @@ int64_t checked_range(lua_State* state, lua_Integer first, lua_Integer last) {
   if (count >= static_cast<uint64_t>(kTableLengthMax)) {
     const std::string given =
         count == std::numeric_limits<uint64_t>::max() ? "2^64" : std::to_string(count + 1);
-    luaL_error(state, "table.%s: a range of %s is above the limit of %d", name_of(state),
-               given.c_str(), static_cast<int>(kTableLengthMax));
+    luaL_error(state, "table.%s: a range of %s is above the limit of %d",
+               table_function_name(state), given.c_str(), static_cast<int>(kTableLengthMax));
   }
   return static_cast<int64_t>(count) + 1;
 }
@@ -40,36 +40,38 @@ int64_t checked_range(lua_State* state, lua_Integer first, lua_Integer last) {
 lua_Integer plain_length(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
   if (luaL_getmetafield(state, 1, "__len") != LUA_TNIL) {
-    luaL_error(state, "table.%s: a table whose metatable has __len is not taken", name_of(state));
+    luaL_error(state, "table.%s: a table whose metatable has __len is not taken",
+               table_function_name(state));
   }
   return static_cast<lua_Integer>(lua_rawlen(state, 1));
 }
 
-int insert(lua_State* state) {
+int insert_value(lua_State* state) {
   const lua_Integer length = plain_length(state);
-  if (lua_gettop(state) != 3) return call_original(state, 1);
+  if (lua_gettop(state) != 3) return call_table_function(state, 1);
   const lua_Integer position = luaL_checkinteger(state, 2);
-  if (position < 1 || position > length) return call_original(state, 1);  // appended, or an error
-  return call_original(state, checked_range(state, position, length) + 1);
+  if (position < 1 || position > length)
+    return call_table_function(state, 1);  // appended, or an error
+  return call_table_function(state, checked_range(state, position, length) + 1);
 }
 
-int remove(lua_State* state) {
+int remove_value(lua_State* state) {
   const lua_Integer length = plain_length(state);
   const lua_Integer position = luaL_optinteger(state, 2, length);
-  if (position < 1 || position > length) return call_original(state, 1);
-  return call_original(state, checked_range(state, position, length));
+  if (position < 1 || position > length) return call_table_function(state, 1);
+  return call_table_function(state, checked_range(state, position, length));
 }
 
-int move(lua_State* state) {
+int move_values(lua_State* state) {
   const int64_t count =
       checked_range(state, luaL_checkinteger(state, 2), luaL_checkinteger(state, 3));
-  return call_original(state, count);
+  return call_table_function(state, count);
 }
 
-int sort(lua_State* state) {
+int sort_values(lua_State* state) {
   const int64_t count = checked_range(state, 1, plain_length(state));
   const auto comparisons = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(count)));
-  return call_original(state, count * comparisons);
+  return call_table_function(state, count * comparisons);
 }
 
 // The length is found once, and given to Lua's function as the end of the range.
@@ -81,23 +83,23 @@ void fix_end(lua_State* state, int index) {
   }
 }
 
-int concat(lua_State* state) {
+int concat_values(lua_State* state) {
   lua_settop(state, 4);
   fix_end(state, 4);
   const int64_t count =
       checked_range(state, luaL_optinteger(state, 3, 1), luaL_checkinteger(state, 4));
-  return call_original(state, count);
+  return call_table_function(state, count);
 }
 
-int unpack(lua_State* state) {
+int unpack_values(lua_State* state) {
   lua_settop(state, 3);
   fix_end(state, 3);
   const int64_t count =
       checked_range(state, luaL_optinteger(state, 2, 1), luaL_checkinteger(state, 3));
-  return call_original(state, count);
+  return call_table_function(state, count);
 }
 
-struct Guard {
+struct TableFunction {
   const char* name;
   lua_CFunction function;
 };
@@ -107,9 +109,10 @@ struct Guard {
 void open_tables(lua_State* state) {
   luaL_requiref(state, LUA_TABLIBNAME, luaopen_table, 1);
   // pack is bounded by the stack.
-  for (const Guard& guard :
-       std::array{Guard{"insert", insert}, Guard{"remove", remove}, Guard{"move", move},
-                  Guard{"sort", sort}, Guard{"concat", concat}, Guard{"unpack", unpack}}) {
+  for (const TableFunction& guard :
+       std::array{TableFunction{"insert", insert_value}, TableFunction{"remove", remove_value},
+                  TableFunction{"move", move_values}, TableFunction{"sort", sort_values},
+                  TableFunction{"concat", concat_values}, TableFunction{"unpack", unpack_values}}) {
     lua_getfield(state, -1, guard.name);
     lua_pushstring(state, guard.name);
     lua_pushcclosure(state, guard.function, 2);
