@@ -99,9 +99,8 @@ bool report(const std::string& name, const std::vector<ForkRound>& rounds, const
     computed_most = std::max(computed_most, round.computed);
   }
   const int64_t context = rounds.front().context;
-  // Each branch computes the last token of its prompt: the model has to say what follows it. A
-  // context that was computed before has done so once more.
-  const int64_t allowed = context + shape.forks + 1;
+  // Each branch computes the last token of its prompt: the model has to say what follows it.
+  const int64_t allowed = context + shape.forks;
   const double median = session_bench::median(times);
   const bool kept = computed_most <= allowed && median <= kAdmittedMsMax;
   fmt::print(

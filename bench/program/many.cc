@@ -78,7 +78,7 @@ void wait_until(const std::function<bool()>& is_so) {
 
 bool measure_memory(const Shape& shape) {
   // A pass takes so long that all are at their first call when the first answer comes.
-  ProgramRig rig({.model = "sim:step-us=20000000", .rows_max = 32, .limits = {}, .on_log = {}},
+  ProgramRig rig({.model = "sim:step-us=5000000", .rows_max = 32, .limits = {}, .on_log = {}},
                  kConversation);
   rig.run(conversations(1, 0));
   const double before = session_bench::resident_bytes();

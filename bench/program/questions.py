@@ -1,24 +1,19 @@
-"""Questions for the graph-of-thought comparison, from a seed: the same on every machine."""
+"""Questions for graph of thought, from a seed: the same on every machine. Each is a list and the
+right answer."""
 
 import random
 
 
 def sorting(seed, count, digits=64):
     rng = random.Random(f"sorting {seed}")
-    made = []
-    for _ in range(count):
-        listed = [int(rng.random() * 10) for _ in range(digits)]
-        made.append({"input": {"list": listed}, "answer": sorted(listed)})
-    return made
+    lists = [[int(rng.random() * 10) for _ in range(digits)] for _ in range(count)]
+    return [(listed, sorted(listed)) for listed in lists]
 
 
 def sums(seed, count, numbers=16):
     rng = random.Random(f"sums {seed}")
-    made = []
-    for _ in range(count):
-        listed = [10 + int(rng.random() * 90) for _ in range(numbers)]
-        made.append({"input": {"numbers": listed}, "answer": sum(listed)})
-    return made
+    lists = [[10 + int(rng.random() * 90) for _ in range(numbers)] for _ in range(count)]
+    return [(listed, sum(listed)) for listed in lists]
 
 
 QUESTIONS = {"sorting": sorting, "sums": sums}

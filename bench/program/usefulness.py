@@ -4,10 +4,9 @@
 usage: usefulness.py [options]; --help lists them
 
 Sorting 64 digits and adding 16 numbers, which the demo model was not trained to do at once, though
-it was to sort 8, to merge, and to add 4. The programs are sort.lua and sum.lua beside this file; a
-row is one question and one method. Answers are checked here, against what Python makes of the
-question. Each budget gives every method but `direct`, which has one answer, about the same sampled
-tokens: its number of candidates is chosen for that, and the tokens that it took are in the table.
+it was to sort 8, to merge, and to add 4. Graphs are examples/programs/sorting.lua and sums.lua, the
+others baseline.lua beside this file. Answers are checked here. The number of candidates makes the
+methods of one budget sample about the same tokens; what they took is in the table.
 
 Accuracy is that of all seeds together, with the 95 % interval of Wilson. Tokens, passes and calls
 are means of a question; a pass counts for each question that had a row in it. Seconds are those of
@@ -26,38 +25,75 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from machine import ROOT, Job, Problem, main, parser_for, print_table, say  # noqa: E402
 from questions import QUESTIONS  # noqa: E402
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 Z = 1.959964  # of a 95 % interval
 SOME_ROWS_FAILED = 1  # as exit status
 
-# Task -> its program, and what its graph needs.
-TASKS = {"sorting": ("sort.lua", {"part": 8}), "sums": ("sum.lua", {"part": 4})}
+SORT = "Sort the digits. Answer with all of them, smallest first, separated by spaces."
+ADD = 'Add the numbers. Answer as JSON: {"steps":[running sums],"sum":total}.'
 
-# Budget -> method -> candidates. A digit takes two tokens with its blank, so 64 digits are 128, and
-# a graph with one candidate each samples 8 x 16 + 4 x 32 + 2 x 64 + 128 = 512: four direct answers.
-BUDGETS = {
-    "sorting": {"one": {"direct": 1},
-                "512": {"self_consistency": 4, "best_of_n": 4, "level": 1, "stream": 1},
-                "2,048": {"self_consistency": 16, "best_of_n": 16, "level": 4, "stream": 4}},
-    "sums": {"one": {"direct": 1},
-             "small": {"self_consistency": 2, "level": 1, "stream": 1},
-             "large": {"self_consistency": 8, "level": 5, "stream": 5}},
+
+def asked(system, question, max_tokens, **more):
+    """The input of baseline.lua."""
+    def made(listed, method, candidates):
+        return {"system": system, "question": question(listed), "max_tokens": max_tokens(listed),
+                "method": "best_of_n" if method == "best of n" else "vote",
+                "candidates": candidates,
+                **{name: value(listed) for name, value in more.items()}}
+    return "bench/program/baseline.lua", made
+
+
+def sorting_graph(listed, method, candidates):
+    return {"digits": listed, "part": 8, "samples": candidates, "schedule": method.split(" ")[-1]}
+
+
+def sums_graph(listed, _method, _candidates):
+    return {"numbers": listed, "group": 4}
+
+
+SORTED_AT_ONCE = asked(SORT, lambda listed: "Sort: " + " ".join(map(str, listed)),
+                       lambda listed: 2 * len(listed) + 8, digits=lambda listed: listed)
+ADDED_AT_ONCE = asked(ADD, lambda listed: "Add: " + " + ".join(map(str, listed)),
+                      lambda listed: 8 * len(listed) + 24, number=lambda _: True)
+SORTING_GRAPH = ("examples/programs/sorting.lua", sorting_graph)
+SUMS_GRAPH = ("examples/programs/sums.lua", sums_graph)
+
+# Budget, method, candidates, program with its inputs. A digit takes two tokens with its blank, so
+# 64 digits are 128, and a graph with one candidate of each samples 8 x 16 + 4 x 32 + 2 x 64 + 128 =
+# 512: as many as four direct answers.
+METHODS = {
+    "sorting": [("128", "direct", 1, SORTED_AT_ONCE),
+                ("512", "self-consistency", 4, SORTED_AT_ONCE),
+                ("512", "best of n", 4, SORTED_AT_ONCE),
+                ("512", "graph, level", 1, SORTING_GRAPH),
+                ("512", "graph, stream", 1, SORTING_GRAPH),
+                ("2,048", "self-consistency", 16, SORTED_AT_ONCE),
+                ("2,048", "best of n", 16, SORTED_AT_ONCE),
+                ("2,048", "graph, level", 4, SORTING_GRAPH),
+                ("2,048", "graph, stream", 4, SORTING_GRAPH)],
+    "sums": [("one answer", "direct", 1, ADDED_AT_ONCE),
+             ("two answers", "self-consistency", 2, ADDED_AT_ONCE),
+             ("two answers", "graph, level", 1, SUMS_GRAPH),
+             ("many", "self-consistency", 16, ADDED_AT_ONCE)],
 }
+
+
+def answer_of(task, result):
+    if task == "sums":
+        sum_of = result.get("sum", result.get("answer"))
+        return int(sum_of) if str(sum_of).isdigit() else None
+    text = result.get("sorted") or result.get("answer") or ""
+    return [int(word) for word in text.split() if word.isdigit()]
 
 
 def parse():
     parser = parser_for(__doc__.partition("\n")[0])
     parser.add_argument("--model", default=os.path.join(ROOT, "models/windrow-demo.gguf"),
                         metavar="FILE", help="default: models/windrow-demo.gguf")
-    parser.add_argument("--tasks", default=",".join(TASKS), help="default: %(default)s")
+    parser.add_argument("--tasks", default=",".join(METHODS), help="default: %(default)s")
     parser.add_argument("--questions", type=int, default=200, metavar="N",
                         help="of each seed (default: %(default)s)")
     parser.add_argument("--seeds", default="1", metavar="A,B",
-                        help="of questions and of sampling (default: %(default)s)")
-    parser.add_argument("--temperature", type=float, default=0.6,
-                        help="of what is asked more than once; once is greedy "
-                        "(default: %(default)s)")
-    parser.add_argument("--top-p", type=float, default=0.95, help="default: %(default)s")
+                        help="of the questions (default: %(default)s)")
     parser.add_argument("--flag", action="append", default=[], metavar="FLAG",
                         help="one more for windrow exec, such as --flag=--rows-max=128")
     parser.add_argument("--markdown", action="store_true", help="tables for the documents")
@@ -95,42 +131,40 @@ def seconds_of(command):
 class Method:
     """What one method came to, over all seeds."""
 
-    def __init__(self, task, budget, name, candidates):
+    def __init__(self, task, budget, name, candidates, program):
         self.task, self.budget, self.name, self.candidates = task, budget, name, candidates
+        self.program, self.input_of = program
         self.count = self.right = self.failed = 0
         self.sampled = self.computed = self.cached = self.passes = self.calls = 0
         self.seconds = []
 
     def ask(self, options, folder, seed):
-        program, extra = TASKS[self.task]
         questions = QUESTIONS[self.task](seed, options.questions)
-        greedy = self.candidates == 1
         rows = os.path.join(folder, "rows.jsonl")
         with open(rows, "w", encoding="utf-8") as out:
-            for number, question in enumerate(questions):
-                out.write(json.dumps({"custom_id": f"{seed}-{number}", "input": {
-                    **question["input"], **extra, "method": self.name,
-                    "candidates": self.candidates,
-                    "temperature": 0 if greedy else options.temperature,
-                    "top_p": options.top_p}}) + "\n")
+            for number, (listed, _) in enumerate(questions):
+                out.write(json.dumps({
+                    "custom_id": f"{seed}-{number}",
+                    "input": self.input_of(listed, self.name, self.candidates)}) + "\n")
         results = os.path.join(folder, "results.jsonl")
-        command = [options.windrow, "exec", os.path.join(HERE, program), "--input", rows, "-o",
+        command = [options.windrow, "exec", os.path.join(ROOT, self.program), "--input", rows, "-o",
                    results, "--model", options.model, "--quiet", "--fresh", *options.flag]
         self.seconds.append(seconds_of(command))
         answers = {line["custom_id"]: line["response"]["body"] for line in lines_of(results)}
         self.count += len(questions)
         self.failed += len(questions) - len(answers)
         shown = 0
-        for number, question in enumerate(questions):
+        for number, (_, right) in enumerate(questions):
             body = answers.get(f"{seed}-{number}")
             if body is None:
                 continue
             self.take(body)
-            if body["result"]["answer"] == question["answer"]:
+            answer = answer_of(self.task, body["result"])
+            if answer == right:
                 self.right += 1
             elif shown < options.show_wrong:
                 shown += 1
-                say(f"{self.name}: {body['result']['answer']} and not {question['answer']}")
+                say(f"{self.name}: {answer} and not {right}")
 
     def take(self, body):
         usage = body["usage"]
@@ -183,11 +217,9 @@ def measure(options):
     seeds = [int(seed) for seed in options.seeds.split(",")]
     figures = {}
     for task in options.tasks.split(","):
-        if task not in TASKS:
-            raise Problem(f"no such task: {task}; there are {', '.join(TASKS)}")
-        methods = [Method(task, budget, name, candidates)
-                   for budget, named in BUDGETS[task].items()
-                   for name, candidates in named.items()]
+        if task not in METHODS:
+            raise Problem(f"no such task: {task}; there are {', '.join(METHODS)}")
+        methods = [Method(task, *one) for one in METHODS[task]]
         with tempfile.TemporaryDirectory(prefix="windrow-usefulness-") as folder:
             for seed in seeds:
                 for method in methods:
