@@ -428,7 +428,7 @@ class Walk {
 };
 
 TEST(ContextWalk, ContextsAreWhatIsWrittenAnew) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Walk walk(seed, std::make_shared<const ChatmlTokenizer>(), true);
     for (int i = 0; i < 50; ++i)
@@ -437,7 +437,7 @@ TEST(ContextWalk, ContextsAreWhatIsWrittenAnew) {
 }
 
 TEST(ContextWalk, ContextsOfTemplatesWithoutPartsAreWhatIsWrittenAnew) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Walk walk(seed, std::make_shared<const WholeTokenizer>(), false);
     for (int i = 0; i < 50; ++i)
