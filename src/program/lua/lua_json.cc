@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "json/limits.h"
 #include "json/parse.h"
 #include "json/writer.h"
+#include "program/lua/lua_failure.h"
 #include "program/lua/lua_state.h"
 
 namespace windrow::program {
@@ -348,18 +348,6 @@ int decode_json(lua_State* state) {
   lua_settop(state, 1);
   push_json(state, std::get<json::value>(value));
   return 1;
-}
-
-// An exception that is not Lua's would pass through Lua and leave no message.
-template <lua_CFunction kFunction>
-int guarded(lua_State* state) {
-  try {
-    return kFunction(state);
-  } catch (const std::bad_alloc&) {
-    LuaState::of(state).forbid(kMemoryLimit, "the memory of the process is used up");
-    lua_pushliteral(state, "the memory of the process is used up");
-  }
-  return lua_error(state);
 }
 
 int null_text(lua_State* state) {

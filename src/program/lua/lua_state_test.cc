@@ -223,6 +223,41 @@ TEST_F(LuaStateTest, ALongComputationIsSlicedAndIsRight) {
   EXPECT_GT(end.slices, 20);
 }
 
+TEST_F(LuaStateTest, WhereAProgramIsSlicedChangesNothing) {
+  const std::string source = R"(
+    local function values(n) if n == 0 then return end return n, values(n - 1) end
+    local function count(...) return select('#', ...), (...) end
+    local text = {}
+    local object = setmetatable({}, {
+      __index = function(_, k) return k .. '!' end, __lt = function() return true end,
+      __concat = function() return 'c' end, __eq = function() return true end,
+      __len = function() return 7 end, __call = function(_, ...) return ... end,
+      __close = function() text[#text + 1] = 'closed' end})
+    for i = 1, 12 do
+      local guard <close> = object
+      local ok, message = pcall(function() if i % 3 == 0 then error('e' .. i, 0) end return i end)
+      local list = {count(object(values(i % 5 + 1)))}
+      text[#text + 1] = #list .. tostring(message) .. object[i] .. (object .. i) .. #object
+      if object < {} and not (object ~= setmetatable({}, getmetatable(object))) then
+        text[#text + 1] = string.gsub('ab', '.', function(c) return object[c] end)
+      end
+      table.sort(list, function(a, b) return a > b end)
+    end
+    return table.concat(text, ' '))";
+  const std::string expected = run(source).text;
+  EXPECT_GT(expected.size(), 200U) << expected;
+  // The slice ends somewhere within it, each time one instruction later.
+  int slices = 0;
+  for (int before = kSliceInstructions - 500; before < kSliceInstructions; ++before) {
+    lua_->set_instructions(0);
+    const LuaEnd end = run("for i = 1, " + std::to_string(before) + " do end " + source);
+    ASSERT_EQ(end.text, expected) << before;
+    slices += end.slices;
+    lua_settop(lua_->main(), 0);
+  }
+  EXPECT_GT(slices, 300);
+}
+
 TEST_F(LuaStateTest, InstructionsAreCountedUntilTheOwnerSetsThem) {
   limit_instructions(1'000'000);
   EXPECT_EQ(run("for j = 1, 5 do for i = 1, 600000 do end wait() end return 'done'").text, "done");
