@@ -11,8 +11,6 @@
 namespace windrow::program {
 namespace {
 
-using Kind = llm::StructureSpec::Kind;
-
 constexpr float kTemperatureMax = 2;
 constexpr size_t kStopTextsMax = 16;
 
@@ -30,13 +28,14 @@ std::optional<llm::Failure> share_fault(std::string_view name, std::optional<flo
                         zero_too ? "from 0 to 1" : "above 0, to 1 (use temperature 0 for greedy)");
 }
 
-std::string_view param_of(Kind kind) {
+std::string_view param_of(llm::StructureSpec::Kind kind) {
+  using Kind = llm::StructureSpec::Kind;
   if (kind == Kind::kRegex) return "regex";
   return kind == Kind::kChoice ? "choice" : "schema";
 }
 
 std::optional<llm::Failure> structure_fault(const llm::StructureSpec& spec) {
-  if (spec.kind != Kind::kChoice || !spec.choices.empty()) {
+  if (spec.kind != llm::StructureSpec::Kind::kChoice || !spec.choices.empty()) {
     const bool has_empty = std::ranges::any_of(spec.choices, &std::string::empty);
     if (!has_empty) return std::nullopt;
   }
