@@ -94,6 +94,7 @@ struct ProgramLoop::State {
   void run_slices();
   void end_late_ones();
   void look_at(ProgramRun& instance);
+  bool is_stopping() const;
   void publish();
   static llm::Failure cancelled();
 
@@ -162,13 +163,22 @@ void ProgramLoop::State::run() {
     end_late_ones();
     run_slices();
     publish();
-    const std::scoped_lock lock(mutex);
-    if (!stopping) continue;
-    if (instances.empty() && inbox.empty()) return;
-    // Once: what starts later ends in handle().
-    for (auto& [id, instance] : instances)
+    if (!is_stopping()) continue;
+    if (instances.empty()) return;
+    std::vector<ProgramRun*> running;
+    for (const auto& [id, instance] : instances)
+      running.push_back(instance.get());
+    for (ProgramRun* instance : running) {
       instance->cancel(cancelled());
+      look_at(*instance);
+    }
   }
+}
+
+// The loop is being destroyed, and nothing more is to be started.
+bool ProgramLoop::State::is_stopping() const {
+  const std::scoped_lock lock(mutex);
+  return stopping && inbox.empty();
 }
 
 void ProgramLoop::State::handle(Event event) {
