@@ -8,7 +8,7 @@
 namespace windrow::program {
 namespace {
 
-using Kind = PatternCapture::Kind;
+using CaptureKind = PatternCapture::Kind;
 
 constexpr char kEscape = '%';
 
@@ -114,8 +114,8 @@ const char* PatternMatcher::match_rest(const char* s, const char* p) {
     if (--steps_ < 0) return nullptr;
     switch (*p) {
       case '(':
-        if (pattern_at(p + 1) == ')') return open_capture(s, p + 2, Kind::kPosition);
-        return open_capture(s, p + 1, Kind::kUnfinished);
+        if (pattern_at(p + 1) == ')') return open_capture(s, p + 2, CaptureKind::kPosition);
+        return open_capture(s, p + 1, CaptureKind::kUnfinished);
       case ')':
         return close_capture(s, p + 1);
       case '$':
@@ -205,7 +205,7 @@ const char* PatternMatcher::min_expand(const char* s, const char* p, const char*
   }
 }
 
-const char* PatternMatcher::open_capture(const char* s, const char* p, Kind kind) {
+const char* PatternMatcher::open_capture(const char* s, const char* p, CaptureKind kind) {
   if (level_ == kCapturesMax) return fail("too many captures");
   captures_[level_] = {.begin = static_cast<size_t>(s - subject_), .end = 0, .kind = kind};
   ++level_;
@@ -216,14 +216,14 @@ const char* PatternMatcher::open_capture(const char* s, const char* p, Kind kind
 
 const char* PatternMatcher::close_capture(const char* s, const char* p) {
   size_t open = level_;
-  while (open > 0 && captures_[open - 1].kind != Kind::kUnfinished)
+  while (open > 0 && captures_[open - 1].kind != CaptureKind::kUnfinished)
     --open;
   if (open == 0) return fail("invalid pattern capture");
   PatternCapture& capture = captures_[open - 1];
   capture.end = static_cast<size_t>(s - subject_);
-  capture.kind = Kind::kText;
+  capture.kind = CaptureKind::kText;
   const char* end = match(s, p);
-  if (end == nullptr) capture.kind = Kind::kUnfinished;
+  if (end == nullptr) capture.kind = CaptureKind::kUnfinished;
   return end;
 }
 
@@ -245,12 +245,12 @@ const char* PatternMatcher::match_balance(const char* s, const char* p) {
 const char* PatternMatcher::match_capture(const char* s, char digit) {
   const int index = digit - '1';
   if (index < 0 || static_cast<size_t>(index) >= level_ ||
-      captures_[static_cast<size_t>(index)].kind == Kind::kUnfinished) {
+      captures_[static_cast<size_t>(index)].kind == CaptureKind::kUnfinished) {
     return fail(std::string("invalid capture index %") + digit);
   }
   const PatternCapture& capture = captures_[static_cast<size_t>(index)];
   // In Lua a position is longer than any text.
-  if (capture.kind == Kind::kPosition) return nullptr;
+  if (capture.kind == CaptureKind::kPosition) return nullptr;
   constexpr size_t kBytesOfStep = 16;
   const size_t size = capture.end - capture.begin;
   if (static_cast<size_t>(subject_end_ - s) < size) return nullptr;

@@ -44,7 +44,7 @@ class PatternMatcher {
   bool is_exhausted() const { return steps_ < 0; }
   int64_t steps_left() const { return steps_; }
 
-  // Those of the last match.
+  // The captures of the last match.
   std::span<const PatternCapture> captures() const { return {captures_.data(), level_}; }
 
  private:

@@ -366,11 +366,6 @@ void open_strings(lua_State* state) {
   lua_pushnil(state);
   lua_setfield(state, -2, "dump");
   lua_pop(state, 1);
-  lua_pushliteral(state, "");
-  lua_getmetatable(state, -1);
-  lua_pushboolean(state, 0);
-  lua_setfield(state, -2, "__metatable");
-  lua_pop(state, 2);
 }
 
 }  // namespace windrow::program

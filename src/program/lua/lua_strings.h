@@ -20,7 +20,7 @@ inline constexpr int64_t kPatternSteps = 2'000'000;
 inline constexpr int64_t kPatternStepsPerByte = 16;
 
 // Sets the global `string` and the metatable of strings, with Lua's own arithmetic ("10" + 1).
-// Programs cannot read or change the metatable. `state` belongs to a LuaState.
+// lua_sandbox.h closes it to programs. `state` belongs to a LuaState.
 void open_strings(lua_State* state);
 
 }  // namespace windrow::program

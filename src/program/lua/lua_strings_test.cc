@@ -162,7 +162,8 @@ assert(string.gsub("abc", "%w", "%1%0") == "aabbcc")
 assert(string.gsub("abc", "%w+", "%0%1") == "abcabc")
 assert(string.gsub('áéí', '$', '\0óú') == 'áéí\0óú')
 assert(string.gsub('', '^', 'r') == 'r' and string.gsub('', '$', 'r') == 'r')
-assert(string.gsub("um (dois) tres (quatro)", "(%(%w+%))", string.upper) == "um (DOIS) tres (QUATRO)")
+assert(string.gsub("um (dois) tres (quatro)", "(%(%w+%))", string.upper) ==
+       "um (DOIS) tres (QUATRO)")
 assert(string.gsub("trocar tudo em |teste|b| é |beleza|al|", "|([^|]*)|([^|]*)|",
                    function(x, y) return x .. y end) == "trocar tudo em testeb é belezaal")
 local n = 0
@@ -410,7 +411,7 @@ TEST_F(LuaStrings, AReplacementMayThrowIntoPcall) {
 }
 
 TEST_F(LuaStrings, TheMetatableOfStringsIsClosed) {
-  EXPECT_EQ(run_program("return getmetatable('')"), "false");
+  EXPECT_EQ(run_program("return type(getmetatable(''))"), "string");
   EXPECT_EQ(run_program("return select(2, pcall(setmetatable, '', {}))").substr(0, 15),
             "bad argument #1");
   EXPECT_EQ(run_program("return string.dump"), "nil");
