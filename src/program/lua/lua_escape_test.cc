@@ -143,7 +143,8 @@ TEST_F(LuaEscape, NoDoorIsOpen) {
            inner = key end}))
          return inner and "asked" or "closed")",
       // Addresses of functions do not let one forge a value.
-      R"(return type(tostring(print)) == "string" and tonumber(tostring(print)) == nil and "closed")",
+      R"(return type(tostring(print)) == "string" and tonumber(tostring(print)) == nil
+         and "closed")",
   };
   for (const std::string_view program : kPrograms) {
     const ScriptEnd end = attack(program);

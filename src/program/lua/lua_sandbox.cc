@@ -37,12 +37,19 @@ int handle_error(lua_State* state) {
   return 1;
 }
 
+// An error is an exception of C++: to catch one takes as long as hundreds of instructions.
+int call_and_catch(lua_State* state) {
+  constexpr int64_t kInstructionsOfCatch = 200;
+  LuaState::charge(state, kInstructionsOfCatch);
+  return call_basic_function(state);
+}
+
 int call_with_handler(lua_State* state) {
   luaL_checktype(state, 2, LUA_TFUNCTION);
   lua_pushvalue(state, 2);
   lua_pushcclosure(state, handle_error, 1);
   lua_replace(state, 2);
-  return call_basic_function(state);
+  return call_and_catch(state);
 }
 
 // A function that takes time in proportion to the string that is its first argument.
@@ -73,6 +80,7 @@ void open_basic(lua_State* state) {
     remove_function(state, name);
   }
   replace_function(state, "setmetatable", set_metatable);
+  replace_function(state, "pcall", call_and_catch);
   replace_function(state, "xpcall", call_with_handler);
   replace_function(state, "tonumber", charge_string);
   lua_pop(state, 1);
