@@ -37,6 +37,12 @@ local function copy(candidate)
   return new
 end
 
+-- map, without a branch where there is one item only.
+local function each(list, f, limit)
+  if #list == 1 then return {f(list[1], 1)} end
+  return map(list, f, limit)
+end
+
 -- The names in `options` that are not for ctx:generate.
 local OWN = {prompt = true, count = true, limit = true, parse = true}
 
@@ -101,7 +107,7 @@ function graph.generate(base, list, options)
   for _, candidate in ipairs(list) do
     for i = 1, count do questions[#questions + 1] = {candidate = candidate, number = i} end
   end
-  return map(questions, function(question)
+  return each(questions, function(question)
     local prompt = options.prompt and options.prompt(question.candidate.text, question.number)
     return ask(base, prompt, options, {question.candidate})
   end, options.limit)
@@ -110,7 +116,7 @@ end
 -- score(list, f, limit) sets each candidate's score to f(candidate, index), a number, higher is
 -- better. f may ask the model. Errors: f returns something else.
 function graph.score(list, f, limit)
-  return map(list, function(candidate, index)
+  return each(list, function(candidate, index)
     local new = copy(candidate)
     new.score = f(candidate, index)
     if type(new.score) ~= "number" or new.score ~= new.score then
@@ -153,7 +159,7 @@ end
 -- options.prompt(text).
 function graph.improve(base, list, options)
   check_prompt(options, "improve")
-  return map(list, function(candidate)
+  return each(list, function(candidate)
     return ask(base, options.prompt(candidate.text), options, {candidate})
   end, options.limit)
 end
@@ -162,7 +168,7 @@ end
 -- validate(list, f, fix, tries) replaces one that is not valid by fix(candidate, problem), a
 -- candidate, and looks again, up to `tries` times (1).
 function graph.validate(list, f, fix, tries)
-  return map(list, function(candidate)
+  return each(list, function(candidate)
     local new = copy(candidate)
     for try = 0, fix and (tries or 1) or 0 do
       if try > 0 then new = copy(fix(new, new.problem)) end
@@ -189,7 +195,7 @@ local function join_levels(list, join, limit)
   while #list > 1 do
     local pairs_of_level = {}
     for i = 1, #list - 1, 2 do pairs_of_level[#pairs_of_level + 1] = {list[i], list[i + 1]} end
-    local joined = map(pairs_of_level, function(two) return join(two[1], two[2]) end, limit)
+    local joined = each(pairs_of_level, function(two) return join(two[1], two[2]) end, limit)
     if #list % 2 == 1 then joined[#joined + 1] = list[#list] end
     list = joined
   end

@@ -104,7 +104,9 @@ void ProgramRun::step() {
     case StepEnd::kWaits:
       break;
     case StepEnd::kSliced:
-      ready_.push_back(id);
+      // Before the other tasks: what a task does between two calls that wait, none of them sees
+      // half done. Other instances have their turns meanwhile.
+      ready_.push_front(id);
       break;
     case StepEnd::kReturned:
     case StepEnd::kFailed:
