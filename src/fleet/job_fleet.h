@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/request.h"
+#include "llm/tokenizer.h"
 #include "llm/upstream_status.h"
 
 namespace windrow::fleet {
@@ -76,6 +79,10 @@ class JobFleet {
   virtual dispatch::DispatchCounts counts() const = 0;
   virtual std::vector<JobRoute> routes() const = 0;
   virtual JobHooks hooks() = 0;
+
+  // The tokenizer of a route's model in this process; it must not outlive the fleet. kNotFound for
+  // models of servers; else as loaded_tokenizer (load_tokenizer.h).
+  virtual Result<std::shared_ptr<const llm::Tokenizer>> tokenizer(std::string_view model) const = 0;
 
   // What the owner of the job should know before the rows run; may be empty.
   virtual std::string note() const = 0;

@@ -40,6 +40,17 @@ Result<std::shared_ptr<const llm::Tokenizer>> load_tokenizer(engine::LlamaLibrar
                                                   loaded->facts.context_trained);
 }
 
+Result<std::shared_ptr<const llm::Tokenizer>> loaded_tokenizer(const LocalModel& model,
+                                                               const ModelChoice& choice,
+                                                               int64_t date_unix_s) {
+  if (model.weights == nullptr) return simulated_tokenizer(choice, date_unix_s);
+  Result<chat::ChatTemplate> chat_template = chosen_chat_template(*model.weights, choice);
+  if (!chat_template && !choice.chat_template.empty()) return chat_template.error();
+  return std::make_shared<engine::ModelTokenizer>(model.weights->vocabulary(),
+                                                  std::move(chat_template), date_unix_s,
+                                                  model.weights->facts().context_trained);
+}
+
 std::shared_ptr<llm::LazyTokenizer> lazy_tokenizer(engine::LlamaLibrary* library,
                                                    const ModelChoice& choice, const Clock& clock) {
   return std::make_shared<llm::LazyTokenizer>(

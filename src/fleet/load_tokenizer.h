@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/llama/llama_library.h"
+#include "fleet/load_model.h"
 #include "fleet/model_choice.h"
 #include "llm/tokenizer.h"
 
@@ -22,8 +23,13 @@ Result<std::shared_ptr<const llm::Tokenizer>> load_tokenizer(engine::LlamaLibrar
                                                              const ModelChoice& choice,
                                                              int64_t date_unix_s);
 
-// The same when it is first asked for, with the date of that day, as a server loads models. All
-// arguments outlive it.
+// That of a loaded model, whose vocabulary it uses: it must not outlive the model. Errors as above.
+Result<std::shared_ptr<const llm::Tokenizer>> loaded_tokenizer(const LocalModel& model,
+                                                               const ModelChoice& choice,
+                                                               int64_t date_unix_s);
+
+// load_tokenizer when it is first asked for, with the date of that day, as a server loads models.
+// All arguments outlive it.
 std::shared_ptr<llm::LazyTokenizer> lazy_tokenizer(engine::LlamaLibrary* library,
                                                    const ModelChoice& choice, const Clock& clock);
 

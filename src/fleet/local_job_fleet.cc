@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "engine/host/device_thread.h"
+#include "fleet/load_tokenizer.h"
 
 namespace windrow::fleet {
 
@@ -55,6 +56,7 @@ LocalJobFleet::LocalJobFleet(std::vector<ModelChoice> choices, LocalFleetOptions
       models_(options_.engine, clock) {}
 
 Result<void> LocalJobFleet::open(const JobStart& start) {
+  began_unix_s_ = start.began_unix_s;
   const LoadOptions how{.date_unix_s = start.began_unix_s,
                         .on_rows = options_.on_rows,
                         .warn = [this](const std::string& text) { events_.warn(text); },
@@ -86,6 +88,15 @@ JobHooks LocalJobFleet::hooks() {
     return std::nullopt;
   };
   return hooks;
+}
+
+Result<std::shared_ptr<const llm::Tokenizer>> LocalJobFleet::tokenizer(
+    std::string_view model) const {
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (served_name(choices_[i]) == model)
+      return loaded_tokenizer(models_.models()[i], choices_[i], began_unix_s_);
+  }
+  return Error{ErrorKind::kNotFound, fmt::format("there is no model {}", model)};
 }
 
 std::string LocalJobFleet::note() const {

@@ -81,6 +81,7 @@ class LocalJobFleet final : public JobFleet {
   std::vector<llm::UpstreamStatus> upstreams() override { return {}; }
   std::vector<JobRoute> routes() const override;
   JobHooks hooks() override;
+  Result<std::shared_ptr<const llm::Tokenizer>> tokenizer(std::string_view model) const override;
   std::string note() const override;
   std::string runtime() const override { return models_.runtime(); }
   std::optional<Error> final_error() override { return std::nullopt; }
@@ -91,6 +92,8 @@ class LocalJobFleet final : public JobFleet {
   const LocalFleetOptions options_;
   const Clock& clock_;
   FleetEvents& events_;
+
+  int64_t began_unix_s_ = 0;
 
   // Destroyed from the last to the first.
   JobModels models_;

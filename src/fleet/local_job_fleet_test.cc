@@ -80,6 +80,19 @@ llm::Request one_message(const std::string& text, int32_t output_tokens_max) {
   return request;
 }
 
+TEST(LocalJobFleet, HasTheTokenizersOfItsModels) {
+  const SystemClock clock;
+  NoEvents events;
+  LocalJobFleet fleet({{.name = "a", .path = "sim:instant"}, {.name = "b", .path = "sim:instant"}},
+                      {}, clock, events);
+  ASSERT_TRUE(fleet.open({.began_unix_s = 1'700'000'000}));
+  const auto tokenizer = fleet.tokenizer("b");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(text_of(**tokenizer, (*tokenizer)->encode("hi", true, llm::SpecialTokens::kNone)),
+            "hi");
+  EXPECT_EQ(fleet.tokenizer("c").error().kind, ErrorKind::kNotFound);
+}
+
 // What was seen of the rows with one tag.
 struct Seen {
   int32_t prompt_tokens = 0;  // computed or taken from the cache

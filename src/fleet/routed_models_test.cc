@@ -27,6 +27,9 @@ class OpenFleet final : public JobFleet {
   dispatch::DispatchCounts counts() const override { return {}; }
   std::vector<JobRoute> routes() const override { return routes_; }
   JobHooks hooks() override { return hooks_; }
+  Result<std::shared_ptr<const llm::Tokenizer>> tokenizer(std::string_view) const override {
+    return Error{ErrorKind::kNotFound, "not here"};
+  }
   std::string note() const override { return ""; }
   std::string runtime() const override { return ""; }
   std::optional<Error> final_error() override { return std::nullopt; }

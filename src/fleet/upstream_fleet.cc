@@ -199,6 +199,12 @@ JobHooks UpstreamJobFleet::hooks() {
   return hooks;
 }
 
+Result<std::shared_ptr<const llm::Tokenizer>> UpstreamJobFleet::tokenizer(
+    std::string_view model) const {
+  return Error{ErrorKind::kNotFound,
+               fmt::format("the model {} is on a server, which keeps its tokenizer", model)};
+}
+
 // A question is dispatched as a row is, so it obeys every limit.
 void UpstreamJobFleet::plant_question(const llm::Request& row) {
   std::optional<llm::Request> question = calls_.servers().question_beside(row);

@@ -98,6 +98,7 @@ class UpstreamJobFleet final : public JobFleet {
   dispatch::DispatchCounts counts() const override { return calls_.dispatcher().counts(); }
   std::vector<JobRoute> routes() const override;
   JobHooks hooks() override;
+  Result<std::shared_ptr<const llm::Tokenizer>> tokenizer(std::string_view model) const override;
   std::string note() const override { return calls_.servers().description(); }
   std::string runtime() const override;
   std::optional<Error> final_error() override;
