@@ -51,13 +51,17 @@ Result<FleetChoice> choose_fleet(const ResolvedSettings& resolved, const Environ
   return chosen;
 }
 
+Result<std::vector<batch::JobSetting>> settings_of_job(const Settings& settings,
+                                                       const FleetChoice& choice) {
+  if (!choice.upstreams.empty()) return upstream_job_settings(settings, choice.upstreams);
+  return job_settings(settings, choice.models);
+}
+
 Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
                                      const FleetChoice& choice) {
-  if (!choice.upstreams.empty())
-    return upstream_job_options(command, settings,
-                                upstream_job_settings(settings, choice.upstreams));
-  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, choice.models);
+  Result<std::vector<batch::JobSetting>> fixed = settings_of_job(settings, choice);
   if (!fixed) return fixed.error();
+  if (!choice.upstreams.empty()) return upstream_job_options(command, settings, *std::move(fixed));
   return job_options(command, settings, choice.models, *std::move(fixed));
 }
 

@@ -36,7 +36,13 @@ Result<FleetChoice> choose_fleet(const ResolvedSettings& resolved, const Environ
 // One object for each: {"name", "path"} or {"url"}.
 boost::json::array describe(const FleetChoice& choice);
 
-// The options of the job that `choice` answers. kNotFound when a model's file cannot be read.
+// The settings of any job that `choice` answers which a resumed job must find unchanged. kNotFound
+// when a model's file cannot be read.
+Result<std::vector<batch::JobSetting>> settings_of_job(const Settings& settings,
+                                                       const FleetChoice& choice);
+
+// The options of the job of requests that `choice` answers. kNotFound when a model's file cannot be
+// read.
 Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
                                      const FleetChoice& choice);
 

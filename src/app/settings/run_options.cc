@@ -126,6 +126,7 @@ Result<std::vector<batch::JobSetting>> job_settings(
   for (const SettingRow& row : setting_rows()) {
     // Models and their options are above; the job adds the body defaults.
     if (!row.alters_answers || is_list(row) || is_body_defaults(row)) continue;
+    if (row.group == SettingGroup::kPrograms) continue;  // program_job_settings has them
     // A switch that is off is left out, so that jobs from before it existed can be resumed.
     if (is_flag(row) && !value_of(settings, row).get_bool()) continue;
     // The same for a default that is newer than jobs which may be resumed.
@@ -155,6 +156,8 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
   constexpr std::string_view kForModels[] = {"max-tokens-default", "unknown-fields",
                                              "call-reasoning", "schema-unknown"};
   constexpr std::string_view kForServers[] = {"cache"};
+  // Programs give each answer a limit, also where a server makes it.
+  constexpr std::string_view kForPrograms[] = {"max-tokens-default"};
   // `serve` uses these with local models, too.
   constexpr std::string_view kForBoth[] = {"model-alias", "max-batch-size", "batch-window-ms",
                                            "unknown-fields"};
@@ -170,6 +173,10 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
         std::ranges::find(kForBoth, row.name) != std::end(kForBoth)) {
       continue;
     }
+    if (command == SettingsOf::kExec &&
+        std::ranges::find(kForPrograms, row.name) != std::end(kForPrograms)) {
+      continue;
+    }
     // --tokenizer has a template, too.
     if (row.name == "chat-template" && !settings.values.tokenizers.empty()) continue;
     const std::string source = settings.source_of(row);
@@ -183,27 +190,35 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
   return warnings;
 }
 
-namespace {
-
-// Makes the options of a job that do not depend on who answers it.
-batch::JobOptions common_options(const RunCommand& command, const Settings& settings,
-                                 std::vector<batch::JobSetting> job_settings) {
-  batch::JobOptions options{.input_name = command.input,
-                            .output_path = command.output,
+batch::JobOptions options_of_files(const std::string& input, const std::string& output,
+                                   const Settings& settings,
+                                   std::vector<batch::JobSetting> job_settings) {
+  batch::JobOptions options{.input_name = input,
+                            .output_path = output,
                             .fresh = settings.fresh,
                             .retry_failed = settings.retry_failed,
                             .strict = settings.strict,
                             .ordered = settings.ordered,
-                            .unknown_fields = unknown_fields_of(settings),
-                            .apis = api::row_apis(),
-                            .keep_truncated = settings.keep_truncated,
                             .settings = std::move(job_settings),
                             .grace = std::chrono::seconds(settings.grace_s)};
+  if (settings.limit > 0) options.rows_max = settings.limit;
+  return options;
+}
+
+namespace {
+
+// Makes the options of a job of requests that do not depend on who answers it.
+batch::JobOptions common_options(const RunCommand& command, const Settings& settings,
+                                 std::vector<batch::JobSetting> job_settings) {
+  batch::JobOptions options =
+      options_of_files(command.input, command.output, settings, std::move(job_settings));
+  options.unknown_fields = unknown_fields_of(settings);
+  options.apis = api::row_apis();
+  options.keep_truncated = settings.keep_truncated;
   if (command.only_retried) {
     options.retry_failed = options.only_retried = true;
     options.retried = *command.only_retried;
   }
-  if (settings.limit > 0) options.rows_max = settings.limit;
   for (const auto& [field, value] : settings.body_defaults)
     options.body_defaults[field] = value;
   return options;
@@ -251,16 +266,17 @@ Result<void> check_output_path(const std::string& path) {
   return batch::check_output_file("the output", path);
 }
 
-Result<void> check_files_differ(const RunCommand& command, const Settings& settings) {
-  const Result<batch::JobPaths> job = batch::job_paths(command.output);
+Result<void> check_files_differ(const std::string& input, const std::string& output,
+                                const Settings& settings, std::span<const NamedFile> more) {
+  const Result<batch::JobPaths> job = batch::job_paths(output);
   if (!job) return job.error();
   struct Named {
     std::string_view what;
     std::string path;
     bool of_job = false;  // the job itself keeps these apart
   };
-  const Named files[] = {
-      {"the input", command.input == "-" ? "" : command.input, true},
+  std::vector<Named> files = {
+      {"the input", input == "-" ? "" : input, true},
       {"the results", job->results, true},
       {"the errors of the job", job->errors, true},
       {"the summary of the job", job->summary, true},
@@ -272,6 +288,8 @@ Result<void> check_files_differ(const RunCommand& command, const Settings& setti
       {"the lock of --cache", settings.cache.empty() ? "" : settings.cache + ".lock"},
       {"--prices", settings.prices},
   };
+  for (const NamedFile& file : more)
+    files.push_back({file.what, file.path});
   const auto same = [](const std::string& one, const std::string& other) {
     std::error_code error;
     if (std::filesystem::equivalent(one, other, error)) return true;
@@ -280,7 +298,7 @@ Result<void> check_files_differ(const RunCommand& command, const Settings& setti
     };
     return whole(one) == whole(other);
   };
-  for (size_t i = 0; i < std::size(files); ++i) {
+  for (size_t i = 0; i < files.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
       const Named& one = files[k];
       const Named& other = files[i];
@@ -294,14 +312,14 @@ Result<void> check_files_differ(const RunCommand& command, const Settings& setti
   return {};
 }
 
-Result<void> check_report_path(const std::string& path) {
+Result<void> check_written_path(std::string_view flag, const std::string& path) {
   if (path.empty()) return {};
-  if (Result<void> file = batch::check_output_file("--report", path); !file) return file;
+  if (Result<void> file = batch::check_output_file(flag, path); !file) return file;
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
     return Error{ErrorKind::kNotFound,
-                 fmt::format("the folder of --report {} does not exist; make it first", path)};
+                 fmt::format("the folder of {} {} does not exist; make it first", flag, path)};
   }
   return {};
 }

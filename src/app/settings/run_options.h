@@ -1,7 +1,9 @@
 // Settings as the options and the record of a job, and the checks before a model is loaded.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/commands/command_line.h"
@@ -36,6 +38,11 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
 batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
                                        std::vector<batch::JobSetting> job_settings);
 
+// The options of a job about its files and about which rows run: those of any kind of rows.
+batch::JobOptions options_of_files(const std::string& input, const std::string& output,
+                                   const Settings& settings,
+                                   std::vector<batch::JobSetting> job_settings);
+
 // Warnings about flags without an effect: "--rows-max has no effect with --upstream".
 std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command);
 
@@ -45,11 +52,18 @@ std::vector<report::SummarySetting> settings_with_sources(const ResolvedSettings
 // Errors: kInvalid for a folder. The job itself checks the rest.
 Result<void> check_output_path(const std::string& path);
 
-// Errors: kInvalid when one file is named for two purposes: the cache must not be written into the
-// results.
-Result<void> check_files_differ(const RunCommand& command, const Settings& settings);
+struct NamedFile {
+  std::string_view what;  // in messages: "--trace"
+  std::string path;       // empty: none
+};
 
-// Errors: kInvalid or kNotFound when the report could not be written there.
-Result<void> check_report_path(const std::string& path);
+// Errors: kInvalid when one file is named for two purposes: the cache must not be written into the
+// results. `more`: files besides those of the job and of the settings.
+Result<void> check_files_differ(const std::string& input, const std::string& output,
+                                const Settings& settings, std::span<const NamedFile> more = {});
+
+// Errors: kInvalid or kNotFound when the file of a flag, such as --report, could not be written
+// there.
+Result<void> check_written_path(std::string_view flag, const std::string& path);
 
 }  // namespace windrow::app

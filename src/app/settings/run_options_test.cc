@@ -124,14 +124,15 @@ TEST(RunOptions, AnOutputIsAFile) {
 }
 
 TEST(RunOptions, AReportNeedsAPlace) {
-  EXPECT_TRUE(check_report_path("").has_value());
-  EXPECT_TRUE(check_report_path("report.html").has_value());
-  EXPECT_EQ(check_report_path("/").error().message, "--report / is a folder; name a file in it");
+  EXPECT_TRUE(check_written_path("--report", "").has_value());
+  EXPECT_TRUE(check_written_path("--report", "report.html").has_value());
+  EXPECT_EQ(check_written_path("--report", "/").error().message,
+            "--report / is a folder; name a file in it");
   EXPECT_EQ(
-      check_report_path("/dev/null").error().message,
+      check_written_path("--report", "/dev/null").error().message,
       "--report /dev/null is a device, which keeps nothing; name a file, and delete it when it "
       "is not wanted");
-  EXPECT_EQ(check_report_path("/nowhere/at/all.html").error().message,
+  EXPECT_EQ(check_written_path("--report", "/nowhere/at/all.html").error().message,
             "the folder of --report /nowhere/at/all.html does not exist; make it first");
 }
 

@@ -51,6 +51,8 @@ std::string_view to_string(SettingGroup group) {
       return "Server";
     case SettingGroup::kSessions:
       return "Sessions";
+    case SettingGroup::kPrograms:
+      return "Programs";
     case SettingGroup::kAnswers:
       return "Answers";
     case SettingGroup::kBatch:
@@ -71,8 +73,21 @@ const SettingRow* find_setting(std::string_view name) {
 }
 
 bool takes(SettingsOf command, const SettingRow& row) {
-  return row.scope == SettingScope::kBoth ||
-         (row.scope == SettingScope::kServe) == (command == SettingsOf::kServe);
+  switch (row.scope) {
+    case SettingScope::kAll:
+      return true;
+    case SettingScope::kRequests:
+      return command != SettingsOf::kExec;
+    case SettingScope::kJobs:
+      return command != SettingsOf::kServe;
+    case SettingScope::kRun:
+      return command == SettingsOf::kRun;
+    case SettingScope::kServe:
+      return command == SettingsOf::kServe;
+    case SettingScope::kExec:
+      return command == SettingsOf::kExec;
+  }
+  return false;
 }
 
 int64_t step_target_ms(SettingsOf command, const Settings& settings) {

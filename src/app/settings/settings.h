@@ -115,6 +115,17 @@ struct Settings {
   std::string log = "none";  // "-": standard output; else a file
   bool log_prompts = false;
 
+  // Programs (program_settings.h)
+  int64_t program_memory_mb = 64;
+  int64_t program_instructions = 10'000'000;
+  int64_t program_seconds = 600;
+  int64_t program_tokens = 1'000'000;
+  int64_t program_contexts = 1024;
+  int64_t program_branches = 256;
+  int64_t programs_in_flight = 64;
+  std::string program_model;        // empty: the only one
+  std::string program_embed_model;  // empty: the only one that embeds texts
+
   // The answers
   BodyDefaults body_defaults;
   std::string unknown_fields = "refuse";
@@ -151,6 +162,7 @@ enum class SettingGroup : uint8_t {
   kUpstream,
   kServer,
   kSessions,
+  kPrograms,
   kAnswers,
   kBatch,
   kEnd,
@@ -163,11 +175,18 @@ std::string_view to_string(SettingGroup group);
 // forgotten `fresh = true` would start every job over.
 enum class SettingReach : uint8_t { kEverywhere, kFlagOnly };
 
-// The commands that differ in what they take: `run` (and `retry` with it) and `serve`.
-enum class SettingsOf : uint8_t { kRun, kServe };
+// The commands that differ in what they take: `run` (and `retry` with it), `serve`, and `exec`.
+enum class SettingsOf : uint8_t { kRun, kServe, kExec };
 
-// Which of them takes a setting as a flag. Files and variables are for both and may hold any.
-enum class SettingScope : uint8_t { kBoth, kRun, kServe };
+// Which of them takes a setting as a flag. Files and variables are for all and may hold any.
+enum class SettingScope : uint8_t {
+  kAll,
+  kRequests,  // `run` and `serve`
+  kJobs,      // `run` and `exec`
+  kRun,
+  kServe,
+  kExec,
+};
 
 struct SettingRow {
   std::string_view name;  // "rows-max": --rows-max, WINDROW_ROWS_MAX and the key rows-max of a file
@@ -182,7 +201,7 @@ struct SettingRow {
   std::string_view default_words;             // of the default, where its value says nothing
   SettingReach reach = SettingReach::kEverywhere;
 
-  SettingScope scope = SettingScope::kBoth;
+  SettingScope scope = SettingScope::kAll;
 
   // A resumed job refuses a change of it.
   bool alters_answers = false;
@@ -191,10 +210,12 @@ struct SettingRow {
 // In the order of the help.
 std::span<const SettingRow> setting_rows();
 
-// Parts of it that have a file of their own: models and upstream servers; a server; its sessions.
+// Parts of it that have a file of their own: models and upstream servers; a server; its sessions;
+// programs.
 std::span<const SettingRow> settings_of_models();
 std::span<const SettingRow> settings_of_server();
 std::span<const SettingRow> settings_of_sessions();
+std::span<const SettingRow> settings_of_programs();
 
 // nullptr when there is none.
 const SettingRow* find_setting(std::string_view name);

@@ -65,10 +65,11 @@ TEST(Settings, WhatAltersAnswersIsMarked) {
   for (const SettingRow& row : setting_rows()) {
     if (row.alters_answers) marked.push_back(row.name);
   }
-  EXPECT_EQ(marked,
-            (std::vector<std::string_view>{
-                "model", "ctx", "kv-type", "kv-cache", "chat-template", "lora", "pooling",
-                "model-alias", "set", "max-tokens-default", "call-reasoning", "keep-truncated"}));
+  EXPECT_EQ(marked, (std::vector<std::string_view>{
+                        "model", "ctx", "kv-type", "kv-cache", "chat-template", "lora", "pooling",
+                        "model-alias", "program-contexts", "program-branches", "program-model",
+                        "program-embed-model", "set", "max-tokens-default", "call-reasoning",
+                        "keep-truncated"}));
 }
 
 }  // namespace
