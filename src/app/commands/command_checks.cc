@@ -24,6 +24,34 @@ Result<void> check_run(const RunCommand& command) {
   return {};
 }
 
+Result<void> check_exec(const ExecCommand& command) {
+  if (command.program.empty()) {
+    return needed(
+        "no program was named; write windrow exec PROGRAM.lua --input INPUT.jsonl -o "
+        "RESULTS.jsonl, or the name of a program that Windrow ships");
+  }
+  if (!command.input.empty()) {
+    if (command.output.empty()) return needed("no output was named; add -o results.jsonl");
+    return {};
+  }
+  if (!command.output.empty()) {
+    return needed(
+        "-o is for the rows of --input; without one a single instance runs, whose result is "
+        "printed");
+  }
+  for (const GivenFlag& given : command.flags) {
+    const bool of_rows = given.row->group == SettingGroup::kRows || given.row->name == "ordered" ||
+                         given.row->name == "report";
+    if (of_rows) {
+      return needed(
+          fmt::format("{} is about the rows of --input, and there is none; add --input "
+                      "INPUT.jsonl, or leave it out",
+                      given.written));
+    }
+  }
+  return {};
+}
+
 Result<void> check_retry(const RetryCommand& command) {
   if (!command.errors.empty()) return {};
   return needed("no job was named; write windrow retry RESULTS.errors.jsonl");

@@ -21,6 +21,29 @@ const std::array<Flag<RunCommand>, 1> kRunFlags = {{
      .set = set_text<&RunCommand::output>},
 }};
 
+const std::array<Flag<ExecCommand>, 4> kExecFlags = {{
+    {.name = "input",
+     .value_name = "FILE",
+     .help = "JSONL file with one input of the program a line (plain, .gz or .zst; - is standard "
+             "input)",
+     .set = set_text<&ExecCommand::input>},
+    {.name = "output",
+     .short_name = "-o",
+     .value_name = "FILE",
+     .help = "where the results go",
+     .set = set_text<&ExecCommand::output>},
+    {.name = "arg",
+     .value_name = "JSON",
+     .help = "without --input: the input of the one instance that runs (default: null)",
+     .excludes = "input",
+     .set = set_text<&ExecCommand::argument>},
+    {.name = "trace",
+     .value_name = "FILE",
+     .help = "write calls, tokens and forward passes of all instances: .json for Chrome's trace "
+             "viewer and Perfetto, .txt as text",
+     .set = set_text<&ExecCommand::trace>},
+}};
+
 const std::array<Flag<RetryCommand>, 2> kRetryFlags = {{
     {.name = "only",
      .value_name = "CODE,...",
@@ -200,6 +223,10 @@ std::span<const Flag<RunCommand>> run_flags() {
   return kRunFlags;
 }
 
+std::span<const Flag<ExecCommand>> exec_flags() {
+  return kExecFlags;
+}
+
 std::span<const Flag<RetryCommand>> retry_flags() {
   return kRetryFlags;
 }
@@ -226,9 +253,9 @@ std::span<const Flag<SessionsCommand>> sessions_flags() {
 
 bool is_of_memory(const SettingRow& row) {
   if (row.name.starts_with("memory-")) return true;
-  const bool of_both = row.scope == SettingScope::kBoth;
-  return of_both && (row.group == SettingGroup::kModel || row.group == SettingGroup::kUpstream ||
-                     row.group == SettingGroup::kBatch || row.group == SettingGroup::kConsole);
+  const bool of_all = row.scope == SettingScope::kAll;
+  return of_all && (row.group == SettingGroup::kModel || row.group == SettingGroup::kUpstream ||
+                    row.group == SettingGroup::kBatch || row.group == SettingGroup::kConsole);
 }
 
 std::span<const Flag<ConfigShowCommand>> config_show_flags() {

@@ -13,6 +13,7 @@ namespace windrow::app {
 
 // In the order of the help.
 std::span<const Flag<RunCommand>> run_flags();
+std::span<const Flag<ExecCommand>> exec_flags();
 std::span<const Flag<RetryCommand>> retry_flags();
 std::span<const Flag<StatusCommand>> status_flags();
 std::span<const Flag<InspectCommand>> inspect_flags();
@@ -29,6 +30,7 @@ std::span<const Flag<KeysListCommand>> keys_list_flags();
 
 std::string help_text();
 std::string run_help_text();
+std::string exec_help_text();
 std::string retry_help_text();
 std::string serve_help_text();
 std::string status_help_text();

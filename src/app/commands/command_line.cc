@@ -156,15 +156,22 @@ class FlagSet {
   }
 
  private:
-  // "run" or "serve", where a setting of this name is the other one's.
+  // "run", "serve" or "exec", where a setting of this name is of that one and not of this.
   std::string other_command_with(std::string_view word) const {
-    const bool run = command_ == "windrow run" || command_ == "windrow retry";
-    if (!run && command_ != "windrow serve") return "";
+    constexpr auto kCommands = std::to_array<std::pair<std::string_view, SettingsOf>>(
+        {{"run", SettingsOf::kRun}, {"serve", SettingsOf::kServe}, {"exec", SettingsOf::kExec}});
+    std::string_view own = std::string_view(command_).substr(std::string_view("windrow ").size());
+    if (own == "retry") own = "run";
+    const auto* ours =
+        std::ranges::find(kCommands, own, &std::pair<std::string_view, SettingsOf>::first);
+    if (ours == kCommands.end()) return "";
     word.remove_prefix(std::min<size_t>(2, word.size()));
     const SettingRow* row = find_setting(word);
     if (row == nullptr && word.starts_with("no-")) row = find_setting(word.substr(3));
-    if (row == nullptr || takes(run ? SettingsOf::kRun : SettingsOf::kServe, *row)) return "";
-    return run ? "serve" : "run";
+    if (row == nullptr || takes(ours->second, *row)) return "";
+    const auto* other = std::ranges::find_if(
+        kCommands, [&](const auto& command) { return takes(command.second, *row); });
+    return std::string(other->first);
   }
 
   // What to write here instead of another program's flag; empty: nothing is known, or this command
@@ -282,6 +289,10 @@ bool is_of_retry(const SettingRow& row) {
          row.name != "dry-run";
 }
 
+bool is_of_exec(const SettingRow& row) {
+  return takes(SettingsOf::kExec, row);
+}
+
 bool is_of_serve(const SettingRow& row) {
   return takes(SettingsOf::kServe, row);
 }
@@ -298,6 +309,16 @@ Result<Command> parse_run(std::span<const std::string> arguments) {
                                  .takes_setting = is_of_run,
                                  .check = check_run},
                                 arguments);
+}
+
+Result<Command> parse_exec(std::span<const std::string> arguments) {
+  return parse_form<ExecCommand>({.name = "windrow exec",
+                                  .help = exec_help_text,
+                                  .flags = exec_flags(),
+                                  .words = {{"program", &ExecCommand::program}},
+                                  .takes_setting = is_of_exec,
+                                  .check = check_exec},
+                                 arguments);
 }
 
 Result<Command> parse_retry(std::span<const std::string> arguments) {
@@ -504,6 +525,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   const std::string& word = arguments.front();
   const std::span<const std::string> rest = arguments.subspan(1);
   if (word == "run") return parse_run(rest);
+  if (word == "exec") return parse_exec(rest);
   if (word == "retry") return parse_retry(rest);
   if (word == "serve") return parse_serve(rest);
   if (word == "status") return parse_status(rest);
@@ -519,8 +541,8 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "retry", "serve", "status", "inspect", "tokenize", "memory", "sessions", "config",
-       "keys", "probe", "sim-upstream", "--version", "--help"});
+      {"run", "exec", "retry", "serve", "status", "inspect", "tokenize", "memory", "sessions",
+       "config", "keys", "probe", "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -26,6 +26,15 @@ struct RunCommand {
   std::optional<batch::FailureChoice> only_retried = std::nullopt;
 };
 
+struct ExecCommand {
+  std::string program;   // a file, or the name of a program that Windrow ships
+  std::string input;     // "-": standard input; empty: one instance runs, and writes no files
+  std::string output;    // with an input
+  std::string argument;  // without one: the input of the instance as JSON; empty: null
+  std::string trace;     // a file; empty: none
+  std::vector<GivenFlag> flags;
+};
+
 struct RetryCommand {
   std::string errors;  // or the results
   std::string input;   // empty: the one the job record names
@@ -112,10 +121,10 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command = std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
-                             TokenizeCommand, MemoryCommand, SessionsCommand, ConfigShowCommand,
-                             ConfigFlagsCommand, KeysAddCommand, KeysListCommand, ProbeCommand,
-                             SimUpstreamCommand, HelpCommand, VersionCommand>;
+using Command = std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand,
+                             InspectCommand, TokenizeCommand, MemoryCommand, SessionsCommand,
+                             ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
+                             ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -1,6 +1,7 @@
 #include "app/commands/command_line.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -234,6 +235,40 @@ TEST(CommandLine, ADryRunNeedsNoOutput) {
             "no output was named; add -o results.jsonl");
 }
 
+TEST(CommandLine, AProgramRunsForRowsOrOnce) {
+  const auto rows = parse("exec sort.lua --input in.jsonl -o out.jsonl --model x --trace t.json");
+  ASSERT_TRUE(rows.has_value()) << rows.error().message;
+  const auto& command = std::get<ExecCommand>(*rows);
+  EXPECT_EQ(command.program, "sort.lua");
+  EXPECT_EQ(command.input, "in.jsonl");
+  EXPECT_EQ(command.output, "out.jsonl");
+  EXPECT_EQ(command.trace, "t.json");
+  EXPECT_EQ(command.flags.size(), 1U);
+  EXPECT_EQ(std::get<ExecCommand>(*parse("exec sort.lua --arg [1,2] --quiet")).argument, "[1,2]");
+
+  EXPECT_THAT(message_of("exec"), ::testing::HasSubstr("no program was named"));
+  EXPECT_EQ(message_of("exec sort.lua --input in.jsonl"),
+            "no output was named; add -o results.jsonl");
+  EXPECT_THAT(message_of("exec sort.lua -o out.jsonl"), ::testing::HasSubstr("rows of --input"));
+  EXPECT_EQ(message_of("exec sort.lua --input in.jsonl -o out.jsonl --arg 1"),
+            "--input and --arg exclude each other");
+  for (const std::string flag : {"--fresh", "--limit 3", "--ordered", "--report r.html"}) {
+    EXPECT_THAT(message_of("exec sort.lua " + flag), ::testing::HasSubstr("rows of --input"))
+        << flag;
+  }
+}
+
+TEST(CommandLine, ProgramsAndRequestsTakeDifferentFlags) {
+  EXPECT_THAT(message_of("exec sort.lua --input in.jsonl -o out.jsonl --dry-run"),
+              ::testing::HasSubstr("--dry-run is a flag of windrow run"));
+  EXPECT_THAT(message_of("exec sort.lua --input in.jsonl -o out.jsonl --set temperature=0"),
+              ::testing::HasSubstr("--set is a flag of windrow run"));
+  EXPECT_THAT(message_of("run in.jsonl -o out.jsonl --program-tokens 5"),
+              ::testing::HasSubstr("--program-tokens is a flag of windrow exec"));
+  EXPECT_THAT(message_of("exec sort.lua --listen 8080"),
+              ::testing::HasSubstr("--listen is a flag of windrow serve"));
+}
+
 TEST(CommandLine, KeysAreAddedAndListed) {
   const auto add = parse("keys add keys.txt alice --rpm 600 --priority batch --admin");
   ASSERT_TRUE(add.has_value()) << add.error().message;
@@ -257,8 +292,10 @@ TEST(CommandLine, KeysAreAddedAndListed) {
 }
 
 TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
-  for (const SettingsOf of : {SettingsOf::kRun, SettingsOf::kServe}) {
-    const std::string text = of == SettingsOf::kRun ? run_help_text() : serve_help_text();
+  for (const SettingsOf of : {SettingsOf::kRun, SettingsOf::kServe, SettingsOf::kExec}) {
+    const std::string text = of == SettingsOf::kRun     ? run_help_text()
+                             : of == SettingsOf::kServe ? serve_help_text()
+                                                        : exec_help_text();
     for (const SettingRow& row : setting_rows()) {
       const bool named = text.find(fmt::format("  --{} ", row.name)) != std::string::npos ||
                          text.find(fmt::format("  --{}\n", row.name)) != std::string::npos ||
@@ -266,9 +303,9 @@ TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
       EXPECT_EQ(named, takes(of, row)) << row.name;
     }
   }
-  std::istringstream stream(run_help_text() + serve_help_text() + keys_help_text() + help_text() +
-                            inspect_help_text() + tokenize_help_text() + config_help_text() +
-                            sim_upstream_help_text());
+  std::istringstream stream(run_help_text() + exec_help_text() + serve_help_text() +
+                            keys_help_text() + help_text() + inspect_help_text() +
+                            tokenize_help_text() + config_help_text() + sim_upstream_help_text());
   for (std::string line; std::getline(stream, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

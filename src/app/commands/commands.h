@@ -46,6 +46,10 @@ int dry_run_command(batch::Input& input, const batch::JobOptions& options,
                     const FleetChoice& choice, const Settings& settings, const Clock& clock,
                     Console& console);
 
+// `windrow exec`: a program, once for each row of a file, as a job like that of `run`; or once, and
+// its result is printed. Exit codes as `run`.
+int exec_command(const ExecCommand& command, const Environment& environment);
+
 // `windrow retry RESULTS.errors.jsonl`: runs the failed rows of a job again. Finds the job and its
 // input; the rest is `windrow run` with only these rows. 0 also where no row failed.
 int retry_command(const RetryCommand& command, const Environment& environment);

@@ -88,6 +88,8 @@ std::string help_text() {
   std::string text = "windrow runs many LLM requests as few forward passes.\n\n";
   text += help_line("windrow run INPUT -o OUTPUT --model MODEL.gguf",
                     "answer a JSONL file of requests");
+  text += help_line("windrow exec PROGRAM.lua --input INPUT -o OUTPUT",
+                    "run a program for each row: contexts that fork, calls that share passes");
   text += help_line("windrow retry RESULTS.errors.jsonl", "run the rows that failed once more");
   text +=
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
@@ -123,6 +125,30 @@ std::string run_help_text() {
       "a file turned on.\n"
       "\nExit codes: 0 all rows succeeded, 1 some failed, 2 the command or its input or output is\n"
       "unusable, 3 the model or server is unusable, 4 --max-cost is reached, 130 interrupted.\n";
+  return text;
+}
+
+std::string exec_help_text() {
+  std::string text =
+      "windrow exec PROGRAM --input INPUT -o OUTPUT --model MODEL.gguf [flags]\n"
+      "windrow exec PROGRAM [--arg JSON] --model MODEL.gguf [flags]\n\n"
+      "Runs a Lua program once for each line of INPUT ({\"custom_id\": \"a\", \"input\": ...}), "
+      "many at\n"
+      "the same time, and writes one line for each to OUTPUT, failures to OUTPUT with\n"
+      ".errors.jsonl. The same command continues what was interrupted. Without --input it runs "
+      "once,\n"
+      "and its result is printed as JSON. PROGRAM is a file, or the name of a program that "
+      "Windrow\n"
+      "ships. docs/programs.md describes programs.\n";
+  text += "\n" + table_help(exec_flags());
+  text += settings_help(SettingsOf::kExec);
+  text +=
+      "\nMost flags may also stand in windrow.toml (program-seconds = 60) or in a variable\n"
+      "(WINDROW_PROGRAM_SECONDS=60); `windrow config show` says which one counts.\n"
+      "\nExit codes: 0 all rows succeeded, 1 some failed, 2 the command, the program or its input "
+      "or\n"
+      "output is unusable, 3 the model or server is unusable, 4 --max-cost is reached, 130\n"
+      "interrupted.\n";
   return text;
 }
 

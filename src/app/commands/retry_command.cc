@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/process/console.h"
+#include "app/settings/program_settings.h"
 #include "app/settings/resolve_settings.h"
 #include "base/clock.h"
 #include "batch/job_paths.h"
@@ -20,6 +21,23 @@
 
 namespace windrow::app {
 namespace {
+
+// Its program is not in the record, only which one it was.
+std::optional<Error> error_of_programs(store::Disk& disk, const batch::JobPaths& paths) {
+  const Result<std::string> text = disk.read_all(paths.record);
+  if (!text) return std::nullopt;
+  const Result<batch::JobRecord> record = batch::parse_job_record(*text, paths.record);
+  if (!record) return std::nullopt;
+  const auto program =
+      std::ranges::find(record->settings, kProgramSetting, &batch::JobSetting::name);
+  if (program == record->settings.end()) return std::nullopt;
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} is a job of windrow exec; run its failed rows again with windrow "
+                           "exec {} --input {} -o {} --retry-failed, and the other flags it was "
+                           "run with",
+                           paths.results, program->value.substr(0, program->value.find(',')),
+                           record->input, paths.results)};
+}
 
 Result<std::string> input_of_record(store::Disk& disk, const batch::JobPaths& paths) {
   const Result<std::string> text = disk.read_all(paths.record);
@@ -49,6 +67,7 @@ Result<std::string> input_of_record(store::Disk& disk, const batch::JobPaths& pa
 Result<std::optional<RunCommand>> plan_retry(const RetryCommand& command, store::Disk& disk) {
   const Result<batch::JobPaths> paths = batch::find_job(disk, command.errors);
   if (!paths) return paths.error();
+  if (std::optional<Error> error = error_of_programs(disk, *paths)) return *std::move(error);
   batch::FailureChoice choice;
   if (!command.only.empty()) {
     Result<batch::FailureChoice> named = batch::FailureChoice::parse(command.only);
