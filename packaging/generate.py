@@ -13,6 +13,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMMANDS = [
     ("run", "answer a JSONL file of requests"),
+    ("exec", "run a program for each row of a file, or once"),
     ("retry", "run the rows that failed once more"),
     ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
@@ -73,7 +74,7 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "serve", "retry", "status", "tokenize", "memory", "sessions",
+    for command in ("run", "exec", "serve", "retry", "status", "tokenize", "memory", "sessions",
                     "keys", "probe", "sim-upstream"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
@@ -134,6 +135,11 @@ def manual(commands):
     of_run = {flag for _, flag, _, _ in commands["run"]}
     page = page.replace("@MEMORY_FLAGS@", manual_flags(
         [flag for flag in commands["memory"] if flag[1] not in of_run]))
+    of_exec = {flag for _, flag, _, _ in commands["exec"]}
+    page = page.replace("@EXEC_FLAGS@", manual_flags(
+        [flag for flag in commands["exec"] if flag[1] not in of_run]))
+    page = page.replace("@NOT_OF_EXEC@", ", ".join(f"\\fB{roff(flag)}\\fR"
+                                                   for flag in sorted(of_run - of_exec)))
     page = page.replace("@SESSIONS_FLAGS@", manual_flags(commands["sessions"]))
     page = page.replace("@KEYS_FLAGS@", manual_flags(commands["keys"]))
     page = page.replace("@PROBE_FLAGS@", manual_flags(commands["probe"]))
@@ -160,6 +166,8 @@ def bash(commands):
                      if value and value != "FILE" and not choices(value))
     run = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in commands["run"]]
                    + ["--no-color", "--help"])
+    execute = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in commands["exec"]]
+                       + ["--no-color", "--help"])
     retry = " ".join([flag for _, flag, _, _ in flags_of(commands, "retry")]
                      + ["--no-color", "--help"])
     serve = " ".join([flag for _, flag, _, _ in flags_of(commands, "serve")]
@@ -203,6 +211,7 @@ _windrow() {{
   local flags='--json --help'
   case ${{COMP_WORDS[1]}} in
     run | config) flags='{run}' ;;
+    exec) flags='{execute}' ;;
     retry) flags='{retry}' ;;
     serve) flags='{serve}' ;;
     status) flags='{status}' ;;
@@ -261,6 +270,7 @@ def zsh(commands):
     names = "\n".join(f"    '{name}:{text}'" for name, text in COMMANDS)
     run = zsh_flags([flag for flag in commands["run"] if flag[1] in NOT_OF_RETRY])
     common = zsh_flags([flag for flag in commands["run"] if flag[1] not in NOT_OF_RETRY])
+    execute = zsh_flags(commands["exec"])
     retry = zsh_flags(commands["retry"])
     serve = zsh_flags(flags_of(commands, "serve"))
     status = zsh_flags(commands["status"])
@@ -275,7 +285,7 @@ def zsh(commands):
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
-  local -a sim_flags tokenize_flags memory_flags sessions_flags
+  local -a sim_flags tokenize_flags memory_flags sessions_flags exec_flags
   commands=(
 {names}
   )
@@ -287,6 +297,12 @@ _windrow() {{
   run_flags=(
     '(-o --output)'{{-o,--output}}'[where the results go]:file:_files'
 {run}
+  )
+  exec_flags=(
+    '(-o --output)'{{-o,--output}}'[where the results go]:file:_files'
+{execute}
+    '--no-color[no colours]'
+    '--help[explain the command]'
   )
   retry_flags=(
 {retry}
@@ -335,6 +351,7 @@ _windrow() {{
   ((CURRENT--))
   case $command in
     run) _arguments $run_flags $flags '1:requests:_files' ;;
+    exec) _arguments $exec_flags '1:program:_files' ;;
     retry) _arguments $retry_flags $flags '1:errors:_files' ;;
     serve) _arguments $serve_flags ;;
     keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
