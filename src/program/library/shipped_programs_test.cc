@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <numeric>
 #include <string>
@@ -72,6 +73,65 @@ TEST(AnswersModule, CountsVotes) {
   EXPECT_EQ(vote(R"(["2","1",false,"1.0","3"])"), R"(["1",2,4])");
   EXPECT_EQ(vote(R"(["2","1","1","2"])"), R"(["2",2,4])") << "the first of equally many";
   EXPECT_EQ(vote("[false]"), R"([null,0,0])");
+}
+
+// --- graph ------------------------------------------------------------------------------------
+
+TEST(GraphModule, ScoresKeepsValidatesAndSelectsWithoutChangingItsLists) {
+  ProgramRig rig(program_of(R"(
+    local graph = require("graph")
+    local list = graph.split(graph.candidate("b a cc d"), function(text)
+      local parts = {}
+      for part in text:gmatch("%a+") do parts[#parts + 1] = part end
+      return parts
+    end)
+    local scored = graph.score(list, function(candidate) return #candidate.text end)
+    local checked = graph.validate(list, function(candidate)
+      if #candidate.text == 1 then return true end
+      return false, "it is long"
+    end, function(candidate) return graph.candidate(candidate.text:sub(1, 1)) end)
+    local odd = graph.select(list, function(_, index) return index % 2 == 1 end)
+    return {
+      best = graph.texts(graph.keep_best(scored, 3)),
+      all = #graph.keep_best(scored, 9),
+      fixed = graph.texts(checked),
+      valid = checked[3].valid,
+      odd = graph.texts(odd),
+      first = {score = list[1].score, valid = list[1].valid, from = list[1].from[1].text},
+    })"));
+  EXPECT_EQ(rig.start().result(),
+            boost::json::parse(R"({"best":["cc","b","a"],"all":4,"fixed":["b","a","c","d"],
+              "valid":true,"odd":["b","cc"],"first":{"from":"b a cc d"}})"));
+}
+
+TEST(GraphModule, SaysWhatIsWrongWithACall) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"graph.candidate(5)", "graph.candidate: the text is a number"},
+      {"graph.split(one, function() return {} end)", "graph.split: the function returned no parts"},
+      {"graph.generate(nil, {one}, {count = 0})", "graph.generate: count has to be 1 or more"},
+      {"graph.score({one}, function() end)", "graph.score: the function returned nil"},
+      {"graph.keep_best({one}, 1)", "graph.keep_best: candidate 1 has no score"},
+      {"graph.keep_best({}, 0)", "graph.keep_best: the number to keep has to be 1 or more"},
+      {"graph.aggregate(nil, {}, {})", "graph.aggregate: the list is empty"},
+      {"graph.improve(nil, {one}, {})", "graph.improve: give prompt"},
+      {"graph.reduce({}, nil, {schedule = 'x'})", "graph.reduce: schedule x"},
+  };
+  for (const auto& [call, what] : cases) {
+    ProgramRig rig(
+        program_of("local graph = require('graph')\n"
+                   "local one = graph.candidate('one')\n" +
+                   call));
+    EXPECT_THAT(rig.start().failure().message, HasSubstr(what)) << call;
+  }
+}
+
+TEST(GraphModule, ReduceOfNothingIsNothing) {
+  for (const char* schedule : {"level", "stream"}) {
+    ProgramRig rig(program_of(fmt::format(
+        "return require('graph').reduce({{function() end}}, nil, {{schedule = '{}'}}) == nil",
+        schedule)));
+    EXPECT_TRUE(rig.start().result().as_bool());
+  }
 }
 
 // --- programs ---------------------------------------------------------------------------------
