@@ -19,7 +19,7 @@ constexpr int64_t kStepsPerInstruction = 4;
 
 constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
-std::string_view text_argument(lua_State* state, int index) {
+std::string_view string_argument(lua_State* state, int index) {
   size_t size = 0;
   const char* text = luaL_checklstring(state, index, &size);
   return {text, size};
@@ -143,8 +143,8 @@ int find_plain(lua_State* state, std::string_view subject, std::string_view text
 }
 
 int find_or_match(lua_State* state, bool is_find) {
-  const std::string_view subject = text_argument(state, 1);
-  std::string_view pattern = text_argument(state, 2);
+  const std::string_view subject = string_argument(state, 1);
+  std::string_view pattern = string_argument(state, 2);
   const size_t first = begin_argument(state, 3, subject.size());
   if (first > subject.size()) {
     luaL_pushfail(state);
@@ -200,8 +200,8 @@ int next_match(lua_State* state) {
 }
 
 int string_gmatch(lua_State* state) {
-  const std::string_view subject = text_argument(state, 1);
-  text_argument(state, 2);
+  const std::string_view subject = string_argument(state, 1);
+  string_argument(state, 2);
   const size_t begin = begin_argument(state, 3, subject.size());
   lua_settop(state, 2);
   *static_cast<Progress*>(lua_newuserdatauv(state, sizeof(Progress), 0)) =
@@ -283,8 +283,8 @@ class Substitution {
 };
 
 int string_gsub(lua_State* state) {
-  const std::string_view subject = text_argument(state, 1);
-  std::string_view pattern = text_argument(state, 2);
+  const std::string_view subject = string_argument(state, 1);
+  std::string_view pattern = string_argument(state, 2);
   const int kind = lua_type(state, 3);
   const lua_Integer count_max =
       luaL_optinteger(state, 4, static_cast<lua_Integer>(subject.size()) + 1);
@@ -325,10 +325,10 @@ int string_gsub(lua_State* state) {
 }
 
 int string_rep(lua_State* state) {
-  const std::string_view text = text_argument(state, 1);
+  const std::string_view text = string_argument(state, 1);
   const lua_Integer count = luaL_checkinteger(state, 2);
   const std::string_view separator =
-      lua_isnoneornil(state, 3) ? std::string_view("") : text_argument(state, 3);
+      lua_isnoneornil(state, 3) ? std::string_view("") : string_argument(state, 3);
   const size_t unit = text.size() + separator.size();
   if (count <= 0 || unit == 0) {
     lua_pushliteral(state, "");
