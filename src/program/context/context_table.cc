@@ -57,12 +57,13 @@ void ContextTable::clear() {
 
 std::optional<llm::Failure> ContextTable::no_room(size_t count) const {
   if (count <= contexts_max_ && contexts_.size() <= contexts_max_ - count) return std::nullopt;
-  return llm::Failure{.code = std::string(kContextLimit),
-                      .message = fmt::format(
-                          "the program holds {} contexts and asks for {} more, and may hold {} at "
-                          "a time (contexts_max); release those that are done "
-                          "(ctx:release(), local ctx <close>), or raise the limit",
-                          contexts_.size(), count, contexts_max_)};
+  return llm::Failure{
+      .code = std::string(kContextLimit),
+      .message =
+          fmt::format("the program holds {} contexts and asks for {} more, and may hold {} at "
+                      "a time; release those that are done (ctx:release(), local ctx <close>), or "
+                      "raise --program-contexts",
+                      contexts_.size(), count, contexts_max_)};
 }
 
 std::pair<ContextId, HeldContext*> ContextTable::put(Context context, uint64_t seed,

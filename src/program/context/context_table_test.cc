@@ -174,7 +174,7 @@ TEST_F(ContextTableTest, MoreThanTheLimitAreRefusedAllTogether) {
   const ContextId parent = id_of(contexts.add(asking(), 1));
   const auto refused = contexts.fork(parent, 4, 1);
   EXPECT_EQ(std::get<llm::Failure>(refused).code, kContextLimit);
-  EXPECT_NE(std::get<llm::Failure>(refused).message.find("contexts_max"), std::string::npos);
+  EXPECT_NE(std::get<llm::Failure>(refused).message.find("--program-contexts"), std::string::npos);
   EXPECT_EQ(contexts.size(), 1U);
   EXPECT_EQ(held_.now, 0);  // and nothing was held for them
 

@@ -105,8 +105,10 @@ TEST_F(LuaSandboxTest, WhatAProgramChangesIsItsOwn) {
 }
 
 TEST_F(LuaSandboxTest, RebindingGlobalsBreaksNoLimit) {
-  EXPECT_EQ(run("_ENV = {} while true do end"),
-            "error: instruction limit of 10000000 exceeded between two calls that wait");
+  EXPECT_EQ(
+      run("_ENV = {} while true do end"),
+      "error: instruction limit of 10000000 exceeded between two calls that wait; do less between "
+      "them, or raise --program-instructions");
 }
 
 TEST_F(LuaSandboxTest, HandlersOfXpcallGetTheErrorAndSeeItsStack) {

@@ -207,11 +207,13 @@ void LuaState::stop_at_next_instruction() {
 void LuaState::notice_limits() {
   if (is_forbidden()) return;
   if (out_of_memory_) {
-    forbid(kMemoryLimit,
-           fmt::format("memory limit of {} exceeded", limit_text(limits_.memory_bytes_max)));
+    forbid(kMemoryLimit, fmt::format("memory limit of {} exceeded; keep less at a time, or raise "
+                                     "--program-memory-mb",
+                                     limit_text(limits_.memory_bytes_max)));
   } else if (instructions_ + work_ > limits_.instructions_max) {
     forbid(kInstructionLimit, fmt::format("instruction limit of {} exceeded between two calls that "
-                                          "wait",
+                                          "wait; do less between them, or raise "
+                                          "--program-instructions",
                                           limits_.instructions_max));
   }
 }

@@ -90,7 +90,9 @@ class LuaStateTest : public testing::Test {
     const LuaEnd end = run(source);
     EXPECT_EQ(end.outcome, LuaOutcome::kFailed) << source;
     EXPECT_EQ(lua_->forbidden_code(), kInstructionLimit) << source << ": " << end.text;
-    EXPECT_EQ(end.text, "instruction limit of 300000 exceeded between two calls that wait");
+    EXPECT_EQ(end.text,
+              "instruction limit of 300000 exceeded between two calls that wait; do less between "
+              "them, or raise --program-instructions");
   }
 
   void expect_memory_limit(const std::string& source) {
@@ -101,7 +103,8 @@ class LuaStateTest : public testing::Test {
     const LuaEnd end = run(source);
     EXPECT_EQ(end.outcome, LuaOutcome::kFailed) << source;
     EXPECT_EQ(lua_->forbidden_code(), kMemoryLimit) << source << ": " << end.text;
-    EXPECT_EQ(end.text, "memory limit of 2 MiB exceeded");
+    EXPECT_EQ(end.text,
+              "memory limit of 2 MiB exceeded; keep less at a time, or raise --program-memory-mb");
     EXPECT_LE(lua_->bytes_peak(), (size_t{2} << 20) + (64 << 10));
   }
 
@@ -199,7 +202,9 @@ TEST_F(LuaStateTest, ASourceThatDoesNotFitHitsTheMemoryLimit) {
     source += "'a" + std::to_string(i) + "',";
   const Result<void> loaded = lua_->load(lua_->main(), source + "}", "p.lua");
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().message, "p.lua: memory limit of 200000 bytes exceeded");
+  EXPECT_EQ(loaded.error().message,
+            "p.lua: memory limit of 200000 bytes exceeded; keep less at a time, or raise "
+            "--program-memory-mb");
   EXPECT_EQ(lua_->forbidden_code(), kMemoryLimit);
 }
 
@@ -351,7 +356,9 @@ TEST_F(LuaStateTest, LargeStringsCountAsInstructions) {
   reset(limits);
   const LuaEnd end =
       run("local s = string.rep('x', 1 << 20) while true do local t = s:upper() end");
-  EXPECT_EQ(end.text, "instruction limit of 1000000 exceeded between two calls that wait");
+  EXPECT_EQ(end.text,
+            "instruction limit of 1000000 exceeded between two calls that wait; do less between "
+            "them, or raise --program-instructions");
   EXPECT_GE(end.slices, 5);
 }
 
