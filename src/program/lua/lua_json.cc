@@ -241,8 +241,9 @@ class LuaJsonReader {
 
   bool count(size_t bytes) {
     bytes_ += bytes;
-    if (bytes_ > bytes_max_) {
+    if (bytes_ > bytes_max_ && !fault_) {
       fail(fmt::format("is where the text exceeds {} bytes; make it shorter", bytes_max_));
+      fault_->is_too_long = true;
     }
     return !fault_;
   }

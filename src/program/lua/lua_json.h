@@ -18,6 +18,7 @@ namespace windrow::program {
 // Why a value is not JSON: "result.scores[3] is a function".
 struct LuaJsonFault {
   std::string message;
+  bool is_too_long = false;  // it could be JSON, of more than `bytes_max`
 };
 
 // How deep values may be nested.

@@ -388,7 +388,7 @@ std::variant<boost::json::value, llm::Failure> LuaProgram::result(size_t bytes_m
   if (auto* fault = std::get_if<LuaJsonFault>(&made)) {
     return llm::Failure{.failure_class = llm::FailureClass::kRequest,
                         .status = 422,
-                        .code = std::string(kResultLimit),
+                        .code = std::string(fault->is_too_long ? kResultLimit : kProgramError),
                         .message = std::move(fault->message),
                         .param = {}};
   }
