@@ -206,7 +206,7 @@ int generate(lua_State* state) {
   (void)context_at(state, "generate");
   constexpr int64_t kTokensMax = std::numeric_limits<int32_t>::max();
   constexpr double kTemperatureMax = 2;
-  constexpr size_t kStopsMax = 64;
+  constexpr size_t kStopsMax = 16;
   GenerateOptions made;
   OptionReader options(state, 2, "generate");
   made.output_tokens_max = narrowed<int32_t>(options.integer("max_tokens", 1, kTokensMax));
