@@ -114,6 +114,7 @@ TEST(ProgramLimits, EachLimitHasItsCode) {
       {"all{print, print, print}", {.children_max = 2}, kChildrenLimit},
       {"Context.new():user('q'):generate{max_tokens = 100}", {.tokens_max = 99}, kTokenLimit},
       {"return ('x'):rep(1000)", {.result_bytes_max = 100}, kResultLimit},
+      {"return print", {}, kProgramError},  // no limit was hit: it is no JSON
   };
   for (const Limited& limited : cases) {
     SCOPED_TRACE(limited.body);

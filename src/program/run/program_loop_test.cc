@@ -49,7 +49,8 @@ TEST(ProgramLoop, AProgramAsksAndReturns) {
     local ctx <close> = Context.new()
     ctx:system("Be short."):user(input.question)
     local answer = ctx:generate{max_tokens = 16, temperature = 0.5, stop = {"x", "y"}}
-    return {text = answer.text, finish = answer.finish, cut = answer.truncated, said = tostring(answer)})"));
+    return {text = answer.text, finish = answer.finish, cut = answer.truncated,
+            said = tostring(answer)})"));
   auto instance = rig.start(R"({"question":"why?"})");
   const ScriptedModels::Call call = rig.models.wait_for_waiting(1).at(0);
   EXPECT_EQ(call.prompt_text,
