@@ -14,6 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::program_of;
 using testing::ProgramRig;
+using testing::ScriptedModels;
 
 // Answers every call at once with its own number.
 void answer_with_numbers(ProgramRig& rig) {
