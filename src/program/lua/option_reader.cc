@@ -165,22 +165,21 @@ std::optional<std::string> OptionReader::json_text(const char* name) {
 
 void OptionReader::finish() const {
   if (!lua_istable(state_, index_)) return;
-  std::string unknown;
+  // The first by its letters: Lua's order differs from run to run.
+  std::optional<std::string> unknown;
   lua_pushnil(state_);
   while (lua_next(state_, index_) != 0) {
     lua_pop(state_, 1);
-    if (lua_type(state_, -1) != LUA_TSTRING) {
-      unknown = shown(state_, -1);
-    } else if (std::string name = lua_tostring(state_, -1);
-               std::ranges::find(known_, name) == known_.end()) {
-      unknown = std::move(name);
-    }
-    if (unknown.empty()) continue;
-    raise(state_,
-          fmt::format("{}: there is no option {}{}", function_, unknown,
-                      did_you_mean(unknown, known_,
-                                   fmt::format("; its options are {}", fmt::join(known_, ", ")))));
+    const bool is_name = lua_type(state_, -1) == LUA_TSTRING;
+    std::string name = is_name ? lua_tostring(state_, -1) : shown(state_, -1);
+    if (is_name && std::ranges::find(known_, name) != known_.end()) continue;
+    if (!unknown || name < *unknown) unknown = std::move(name);
   }
+  if (!unknown) return;
+  raise(state_,
+        fmt::format("{}: there is no option {}{}", function_, *unknown,
+                    did_you_mean(*unknown, known_,
+                                 fmt::format("; its options are {}", fmt::join(known_, ", ")))));
 }
 
 std::string text_argument(lua_State* state, int index, std::string_view place) {
