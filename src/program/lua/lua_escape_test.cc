@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/testing/manual_clock.h"
 #include "program/lua/lua_state.h"
 
 namespace windrow::program {
@@ -61,9 +62,9 @@ constexpr std::string_view kNeighbour = R"(
   counter = (counter or 0) + 1
   return tostring(counter))";
 
-class LuaEscape : public testing::Test {
+class LuaEscape : public ::testing::Test {
  protected:
-  LuaEscape() : neighbour_(narrow_limits(), nullptr) {
+  LuaEscape() : neighbour_(narrow_limits(), clock_, nullptr) {
     EXPECT_EQ(run_script(neighbour_, kNeighbour).text, "1");
     bytes_ = neighbour_.bytes();
   }
@@ -73,16 +74,17 @@ class LuaEscape : public testing::Test {
     SCOPED_TRACE(source);
     ScriptEnd end;
     {
-      LuaState lua(narrow_limits(), nullptr);
+      LuaState lua(narrow_limits(), clock_, nullptr);
       end = run_script(lua, source);
       EXPECT_LE(lua.bytes_peak(), kMemoryMax + (size_t{64} << 10));
     }
     EXPECT_EQ(neighbour_.bytes(), bytes_);
-    LuaState after(narrow_limits(), nullptr);
+    LuaState after(narrow_limits(), clock_, nullptr);
     EXPECT_EQ(run_script(after, kNeighbour).text, "1");
     return end;
   }
 
+  const testing::ManualClock clock_;
   LuaState neighbour_;
   size_t bytes_ = 0;
 };
@@ -105,7 +107,7 @@ TEST_F(LuaEscape, NoDoorIsOpen) {
          local function walk(value)
            if type(value) ~= "table" or seen[value] then return end
            seen[value] = true
-           for key, inner in next, value do
+           for key, inner in pairs(value) do
              if names[key] then bad[#bad + 1] = key end
              walk(key) walk(inner) walk(getmetatable(inner))
            end
@@ -329,7 +331,7 @@ TEST_F(LuaEscape, SourcesAtTheEdgeOfTheCompilerAreErrors) {
       std::string("\xff\xfe\0x", 4),
   };
   for (const std::string& source : sources) {
-    LuaState lua(narrow_limits(), nullptr);
+    LuaState lua(narrow_limits(), clock_, nullptr);
     run_script(lua, source);
     EXPECT_LE(lua.bytes_peak(), kMemoryMax + (size_t{64} << 10)) << source.substr(0, 40);
   }

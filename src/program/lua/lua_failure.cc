@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "program/limits.h"
+#include "program/lua/lua_display.h"
 
 namespace windrow::program {
 namespace {
@@ -22,7 +23,7 @@ std::string text_member(lua_State* state, int table, const char* name) {
 int failure_to_string(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
   lua_getfield(state, 1, "message");
-  luaL_tolstring(state, -1, nullptr);
+  push_display(state, -1, nullptr);
   return 1;
 }
 

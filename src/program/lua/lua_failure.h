@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <functional>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,7 +40,9 @@ int guarded(lua_State* state) {
   try {
     return Function(state);
   } catch (const std::bad_alloc&) {
-    return luaL_error(state, "not enough memory");
+    // Lua's own text, without a place in front: LuaState takes it for the memory limit.
+    lua_pushliteral(state, "not enough memory");
+    return lua_error(state);
   } catch (const std::exception& error) {
     return luaL_error(state, "internal error: %s", error.what());
   }

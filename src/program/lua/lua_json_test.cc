@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/testing/manual_clock.h"
 #include "json/writer.h"
 #include "program/lua/lua_state.h"
 
@@ -19,9 +20,9 @@ namespace {
 
 namespace json = boost::json;
 
-class LuaJsonTest : public testing::Test {
+class LuaJsonTest : public ::testing::Test {
  protected:
-  LuaJsonTest() : lua_({}, nullptr) { open_json(lua_.main()); }
+  LuaJsonTest() : lua_({}, clock_, nullptr) { open_json(lua_.main()); }
 
   // The first result of a source text, or its error as "error: ...".
   std::string run(const std::string& source) {
@@ -49,6 +50,7 @@ class LuaJsonTest : public testing::Test {
     return text;
   }
 
+  const testing::ManualClock clock_;
   LuaState lua_;
 };
 
@@ -203,7 +205,7 @@ TEST_F(LuaJsonTest, TextsAreLimited) {
 TEST_F(LuaJsonTest, AValueThatDoesNotFitIsAnErrorOfMemory) {
   ProgramLimits limits;
   limits.memory_bytes_max = 100'000;
-  LuaState small(limits, nullptr);
+  LuaState small(limits, clock_, nullptr);
   json::array list;
   for (int i = 0; i < 10'000; ++i)
     list.emplace_back("text " + std::to_string(i));

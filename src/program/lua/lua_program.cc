@@ -165,7 +165,8 @@ struct LuaProgram::State {
     std::string trail;
   };
 
-  State(const ProgramLimits& limits, ProgramHost& host) : program(limits, host) {}
+  State(const ProgramLimits& limits, const Clock& clock, ProgramHost& host)
+      : program(limits, clock, host) {}
 
   lua_State* main() { return program.lua.main(); }
   StepEnd run(TaskId id, int arguments);
@@ -240,8 +241,8 @@ void LuaProgram::State::add(TaskId id, const std::function<int(lua_State* corout
   tasks[id] = std::move(task);
 }
 
-LuaProgram::LuaProgram(const ProgramLimits& limits, ProgramHost& host)
-    : state_(std::make_unique<State>(limits, host)) {
+LuaProgram::LuaProgram(const ProgramLimits& limits, const Clock& clock, ProgramHost& host)
+    : state_(std::make_unique<State>(limits, clock, host)) {
   State& s = *state_;
   s.try_in(s.main(), [](lua_State* state) {
     open_failures(state);

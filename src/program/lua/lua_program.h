@@ -13,6 +13,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "llm/answer.h"
 #include "program/limits.h"
@@ -31,8 +32,8 @@ enum class StepEnd : uint8_t {
 
 class LuaProgram {
  public:
-  // `host` outlives it.
-  LuaProgram(const ProgramLimits& limits, ProgramHost& host);
+  // `clock` and `host` outlive it. The clock decides where slices end, and no result.
+  LuaProgram(const ProgramLimits& limits, const Clock& clock, ProgramHost& host);
 
   // Closes what is open; contexts that Lua owns are released by it.
   ~LuaProgram();

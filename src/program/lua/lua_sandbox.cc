@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "program/lua/lua_display.h"
+#include "program/lua/lua_pairs.h"
 #include "program/lua/lua_state.h"
 #include "program/lua/lua_strings.h"
 #include "program/lua/lua_tables.h"
@@ -14,15 +16,25 @@ int call_basic_function(lua_State* state) {
   return lua_tocfunction(state, lua_upvalueindex(1))(state);
 }
 
+bool has_field(lua_State* state, int index, const char* name) {
+  lua_pushstring(state, name);
+  const bool has = lua_rawget(state, index) != LUA_TNIL;
+  lua_pop(state, 1);
+  return has;
+}
+
 // Finalizers run without hooks, so a program must not have any. A field __gc that is added to a
-// metatable later has no effect in Lua.
+// metatable later has no effect in Lua. Weak tables can make a collection, which runs without hooks
+// too, take the square of their entries; a field __mode that is added later does have an effect.
 int set_metatable(lua_State* state) {
   if (lua_type(state, 2) == LUA_TTABLE) {
-    lua_pushliteral(state, "__gc");
-    if (lua_rawget(state, 2) != LUA_TNIL) {
+    if (has_field(state, 2, "__gc"))
       return luaL_error(state, "setmetatable: __gc is not available to programs; use <close>");
+    if (has_field(state, 2, "__mode")) {
+      return luaL_error(state,
+                        "setmetatable: __mode (a weak table) is not available to programs; set "
+                        "entries to nil when they are not wanted any more");
     }
-    lua_pop(state, 1);
   }
   return call_basic_function(state);
 }
@@ -116,7 +128,9 @@ void open_math(lua_State* state) {
 
 void open_sandbox(lua_State* state) {
   open_basic(state);
+  open_pairs(state);
   open_strings(state);
+  open_display(state);
   protect_string_metatable(state);
   open_tables(state);
   open_utf8(state);

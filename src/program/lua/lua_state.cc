@@ -50,11 +50,12 @@ int open_all(lua_State* state) {
 
 }  // namespace
 
-LuaState::LuaState(const ProgramLimits& limits, void* owner)
+LuaState::LuaState(const ProgramLimits& limits, const Clock& clock, void* owner)
     : limits_(limits),
+      clock_(clock),
       owner_(owner),
-      slice_(
-          static_cast<int>(std::clamp<int64_t>(limits.instructions_max, 1, kSliceInstructions))) {
+      hook_instructions_(
+          static_cast<int>(std::clamp<int64_t>(limits.instructions_max, 1, kHookInstructions))) {
   state_ = lua_newstate(&LuaState::allocate, this);
   ENSURE(state_ != nullptr, "{} bytes are too few for a program", limits.memory_bytes_max);
   *static_cast<LuaState**>(lua_getextraspace(state_)) = this;
@@ -64,10 +65,9 @@ LuaState::LuaState(const ProgramLimits& limits, void* owner)
   ENSURE(status == LUA_OK, "a program's functions do not fit into {} bytes: {}",
          limits.memory_bytes_max, lua_tostring(state_, -1));
   // Coroutines inherit it.
-  lua_sethook(state_, &LuaState::on_count, LUA_MASKCOUNT, slice_);
+  lua_sethook(state_, &LuaState::on_count, LUA_MASKCOUNT, hook_instructions_);
   collect();
   work_ = 0;
-  is_early_ = false;
 }
 
 LuaState::~LuaState() {
@@ -100,10 +100,11 @@ LuaOutcome LuaState::resume(lua_State* coroutine, int arguments, int* results) {
   if (!is_forbidden()) {
     lua_State* const outer = std::exchange(running_, coroutine);
     is_sliced_ = false;
+    slice_began_ = clock_.now();
+    slice_instructions_ = 0;
     status = lua_resume(coroutine, nullptr, arguments, results);
     running_ = outer;
     instructions_ += std::exchange(work_, 0);
-    is_early_ = false;
     if (status > LUA_YIELD && is_shortage(coroutine, status)) out_of_memory_ = true;
     notice_limits();
   }
@@ -136,6 +137,11 @@ void LuaState::charge(lua_State* state, int64_t instructions) {
   if (!self.is_forbidden()) return;
   lua_pushstring(state, self.forbidden_message_.c_str());
   lua_error(state);
+}
+
+void LuaState::end_long_slice(lua_State* state) {
+  LuaState& self = of(state);
+  if (lua_isyieldable(state) != 0 && self.is_slice_over()) self.stop_at_next_instruction();
 }
 
 void LuaState::forbid(std::string_view code, std::string message) {
@@ -193,14 +199,19 @@ bool LuaState::may_grow(size_t bytes) {
 void LuaState::count_work(int64_t instructions) {
   const int64_t most = limits_.instructions_max + 1;
   work_ = std::min(work_, most) + std::min(instructions, most);
-  if (work_ < slice_) return;
-  is_early_ = true;
-  stop_at_next_instruction();
+  if (work_ >= kSliceInstructions || work_ > limits_.instructions_max - instructions_)
+    stop_at_next_instruction();
 }
 
-// lua_sethook may be called at any time, as from a signal handler.
+bool LuaState::is_slice_over() const {
+  return slice_instructions_ >= kSliceInstructions || clock_.now() - slice_began_ >= kSliceTime;
+}
+
+// lua_sethook may be called at any time, as from a signal handler. It walks over all frames of the
+// coroutine, so it is not called again for what is set.
 void LuaState::stop_at_next_instruction() {
-  if (running_ != nullptr) lua_sethook(running_, &LuaState::on_count, LUA_MASKCOUNT, 1);
+  if (running_ == nullptr || lua_gethookcount(running_) == 1) return;
+  lua_sethook(running_, &LuaState::on_count, LUA_MASKCOUNT, 1);
 }
 
 // The errors of limits are made here, where memory may be taken.
@@ -218,16 +229,22 @@ void LuaState::notice_limits() {
   }
 }
 
-// Runs after every slice_ instructions of a coroutine, or earlier when there was work in C. An
+// Runs after every hook_instructions_ of a coroutine, or earlier when there was work in C; what is
+// cut short counts as a whole, so that nothing runs uncounted. An
 // error that is raised here leaves the hooks of the coroutine off until a pcall has caught it; so
 // where the coroutine can be suspended it is, and resume() fails instead of going on.
 void LuaState::on_count(lua_State* state, lua_Debug* record) {
   static_cast<void>(record);
   LuaState& self = of(state);
-  if (!std::exchange(self.is_early_, false)) self.instructions_ += self.slice_;
-  self.instructions_ += std::exchange(self.work_, 0);
+  const int64_t done = self.hook_instructions_ + std::exchange(self.work_, 0);
+  self.instructions_ += done;
+  self.slice_instructions_ += done;
   self.notice_limits();
-  lua_sethook(state, &LuaState::on_count, LUA_MASKCOUNT, self.is_forbidden() ? 1 : self.slice_);
+  if (const int wanted = self.is_forbidden() ? 1 : self.hook_instructions_;
+      lua_gethookcount(state) != wanted) {
+    lua_sethook(state, &LuaState::on_count, LUA_MASKCOUNT, wanted);
+  }
+  if (!self.is_forbidden() && !self.is_slice_over()) return;
   if (lua_isyieldable(state) != 0) {
     self.is_sliced_ = true;
     lua_yield(state, 0);

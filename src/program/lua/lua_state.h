@@ -1,6 +1,7 @@
 // LuaState: one Lua 5.4 interpreter within limits: its memory through an allocator of its own, its
-// instructions through a count hook, its functions those of the sandbox (lua_sandbox.h). Lua is
-// linked as C++ (liblua5.4-c++), so its errors are exceptions and destructors run.
+// instructions and the time of a slice through a count hook, its functions those of the sandbox
+// (lua_sandbox.h). Lua is linked as C++ (liblua5.4-c++), so its errors are exceptions and
+// destructors run.
 //
 // Used by one thread. Headers of lua/ are the only ones that name lua_State.
 #pragma once
@@ -12,13 +13,19 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "program/limits.h"
 
 namespace windrow::program {
 
-// The instructions of one slice: how long a program may run before others get a turn.
+// One slice: how long a program may run before others get a turn. It ends by what comes first; most
+// instructions take some nanoseconds, but one that compares long strings takes as long as they are.
 inline constexpr int kSliceInstructions = 100'000;
+inline constexpr Duration kSliceTime = std::chrono::milliseconds(5);
+
+// How often a limit and the end of a slice are noticed.
+inline constexpr int kHookInstructions = 1000;
 
 // How a coroutine came back from resume().
 enum class LuaOutcome : uint8_t {
@@ -32,8 +39,9 @@ class LuaState {
  public:
   // Makes an interpreter with the sandbox's functions. ENSUREs that the limits allow that (some
   // 100 KB). `owner` is what owner() returns, for functions that Lua calls. The count of
-  // instructions is exact to one slice.
-  LuaState(const ProgramLimits& limits, void* owner);
+  // instructions is exact to kHookInstructions for each slice. `clock` outlives it and decides only
+  // where slices end, which no program can tell.
+  LuaState(const ProgramLimits& limits, const Clock& clock, void* owner);
   ~LuaState();
   LuaState(const LuaState&) = delete;
   LuaState& operator=(const LuaState&) = delete;
@@ -67,6 +75,10 @@ class LuaState {
   // before the work: raises an error when the limit would be exceeded.
   static void charge(lua_State* state, int64_t instructions);
 
+  // Called by a C function that may have taken long without being charged: the slice ends at the
+  // next instruction if its time is over.
+  static void end_long_slice(lua_State* state);
+
   // A limit was hit; the first one counts. From now on no code of the program runs: what is
   // running ends at its next instruction, and resume() fails. Also called by the owner for limits
   // of its own.
@@ -88,23 +100,26 @@ class LuaState {
 
   bool may_grow(size_t bytes);
   void count_work(int64_t instructions);
+  bool is_slice_over() const;
   void stop_at_next_instruction();
   void notice_limits();
   void push_error(lua_State* coroutine, const char* message);
 
   const ProgramLimits limits_;
+  const Clock& clock_;
   void* const owner_;
-  const int slice_;  // instructions between two calls of on_count
+  const int hook_instructions_;  // between two calls of on_count
   lua_State* state_ = nullptr;
   lua_State* running_ = nullptr;  // the coroutine in resume() or close()
   bool is_sliced_ = false;        // on_count has suspended it
+  TimePoint slice_began_;
+  int64_t slice_instructions_ = 0;  // of this slice
   size_t bytes_ = 0;
   size_t bytes_peak_ = 0;
   bool out_of_memory_ = false;
   size_t refused_bytes_ = 0;  // of the last request, if it was refused
   int64_t instructions_ = 0;
-  int64_t work_ = 0;       // charged and not yet part of instructions_
-  bool is_early_ = false;  // the next on_count comes for work_, before its slice is over
+  int64_t work_ = 0;  // charged and not yet part of instructions_
   std::string forbidden_code_;
   std::string forbidden_message_;
 };

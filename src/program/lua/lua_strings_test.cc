@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/random.h"
+#include "base/testing/manual_clock.h"
 #include "program/lua/lua_state.h"
 
 namespace windrow::program {
@@ -73,9 +74,9 @@ std::string run(lua_State* state, std::string_view source, const Arguments&... a
   return call_top(state, arguments...);
 }
 
-class LuaStrings : public testing::Test {
+class LuaStrings : public ::testing::Test {
  protected:
-  LuaStrings() : program_(limits(), nullptr), lua_(luaL_newstate(), lua_close) {
+  LuaStrings() : program_(limits(), clock_, nullptr), lua_(luaL_newstate(), lua_close) {
     luaL_openlibs(lua_.get());
     for (lua_State* state : {lua_.get(), program_.main()}) {
       luaL_loadbufferx(state, kCall.data(), kCall.size(), "=chunk", "t");
@@ -104,6 +105,7 @@ class LuaStrings : public testing::Test {
     return expected;
   }
 
+  const testing::ManualClock clock_;
   LuaState program_;
   std::unique_ptr<lua_State, void (*)(lua_State*)> lua_;
 };
@@ -370,7 +372,8 @@ TEST_F(LuaStrings, ALongTextIsReadOnce) {
 TEST_F(LuaStrings, StepsCountAsInstructions) {
   ProgramLimits limits;
   limits.instructions_max = 5'000'000;
-  LuaState program(limits, nullptr);
+  const testing::ManualClock clock;
+  LuaState program(limits, clock, nullptr);
   lua_State* coroutine = lua_newthread(program.main());
   ASSERT_TRUE(program.load(coroutine, R"(
     local subject, pattern = ('a'):rep(30) .. 'b', ('(.-)'):rep(20) .. 'c'

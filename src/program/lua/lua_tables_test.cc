@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/testing/manual_clock.h"
 #include "program/lua/lua_state.h"
 
 namespace windrow::program {
@@ -11,7 +12,8 @@ namespace {
 
 // The first result of a source text as text, or its error as "error: ...".
 std::string run_with_tables(const std::string& source) {
-  LuaState lua({}, nullptr);
+  const testing::ManualClock clock;
+  LuaState lua({}, clock, nullptr);
   lua_State* const state = lua.main();
   const Result<void> loaded = lua.load(state, source, "t");
   if (!loaded) return loaded.error().message;
@@ -98,7 +100,8 @@ TEST(LuaTables, LengthsThatTablesReportAreNotBelieved) {
 TEST(LuaTables, WorkIsChargedAsInstructions) {
   for (const char* call : {"table.insert(t, 1, 1) table.remove(t, 1)", "table.move(t, 1, #t, 2)",
                            "table.sort(t)", "table.concat(t)", "table.unpack(t, 1, 100000)"}) {
-    LuaState lua({}, nullptr);
+    const testing::ManualClock clock;
+    LuaState lua({}, clock, nullptr);
     lua_State* const coroutine = lua_newthread(lua.main());
     ASSERT_TRUE(lua.load(coroutine,
                          "local t = {} for i = 1, 100000 do t[i] = i end for i = 1, 1000 do " +

@@ -15,8 +15,8 @@
 namespace windrow::program {
 
 struct RunningProgram {
-  RunningProgram(const ProgramLimits& limits, ProgramHost& the_host)
-      : host(the_host), lua(limits, this) {}
+  RunningProgram(const ProgramLimits& limits, const Clock& clock, ProgramHost& the_host)
+      : host(the_host), lua(limits, clock, this) {}
 
   static RunningProgram& of(lua_State* state) {
     return *static_cast<RunningProgram*>(LuaState::of(state).owner());

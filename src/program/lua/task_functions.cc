@@ -7,6 +7,7 @@
 
 #include "program/library/program_library.h"
 #include "program/limits.h"
+#include "program/lua/lua_display.h"
 #include "program/lua/lua_failure.h"
 #include "program/lua/lua_tables.h"
 #include "program/lua/option_reader.h"
@@ -157,7 +158,7 @@ int log(lua_State* state) {
   const int count = lua_gettop(state);
   for (int i = 1; i <= count && line.size() <= kLineBytesMax; ++i) {
     size_t size = 0;
-    const char* text = luaL_tolstring(state, i, &size);
+    const char* text = push_display(state, i, &size);
     if (i > 1) line += '\t';
     line.append(text, std::min(size, kLineBytesMax));
     lua_pop(state, 1);

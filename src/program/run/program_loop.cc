@@ -280,8 +280,9 @@ ProgramLoop::~ProgramLoop() {
 }
 
 Result<void> ProgramLoop::check(const Program& program, const ProgramLimits& limits) {
+  const SystemClock clock;
   NoHost host;
-  LuaProgram lua(limits, host);
+  LuaProgram lua(limits, clock, host);
   return lua.load(program.source, program.name);
 }
 

@@ -66,7 +66,7 @@ ProgramRun::ProgramRun(InstanceId id, ProgramStart start, const RunEnvironment& 
                 }),
       calls_(id.value(), environment.options.limits.tokens_max, environment.passes,
              environment.trace, environment.clock) {
-  lua_ = std::make_unique<LuaProgram>(environment.options.limits, *this);
+  lua_ = std::make_unique<LuaProgram>(environment.options.limits, environment.clock, *this);
   if (Result<void> loaded = lua_->load(environment.program.source, environment.program.name);
       !loaded) {
     end_with(failure(kProgramInvalid, loaded.error().message));
