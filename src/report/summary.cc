@@ -246,8 +246,10 @@ std::string summary_to_text(const Summary& summary) {
                                    summary.ordered ? ", in the order of the input" : ""));
   if (summary.rows_failed > 0) {
     table.row("errors", summary.files.errors);
-    table.row("to retry", fmt::format("windrow retry {}, with the same --model or --upstream",
-                                      summary.files.errors));
+    table.row("to retry", summary.retry.empty()
+                              ? fmt::format("windrow retry {}, with the same --model or --upstream",
+                                            summary.files.errors)
+                              : summary.retry);
   }
   table.row("summary", summary.files.summary);
   if (!summary.report.empty()) table.row("report", summary.report);

@@ -45,6 +45,7 @@ struct Summary {
   std::string input;
   batch::JobPaths files;
   std::string report;  // empty: none
+  std::string retry;   // how failed rows are run again; empty: with windrow retry
   bool ordered = false;
 
   int64_t started_unix_s = 0;

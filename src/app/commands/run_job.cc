@@ -196,6 +196,7 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
                           .upstreams = fleet->upstreams(),
                           .dispatch = fleet->counts(),
                           .settings = settings_with_sources(context.resolved())};
+  if (runs_programs) summary.retry = "the same command with --retry-failed";
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted)
     add_budget(summary, settings.cost_max, dearest, runs_programs ? "call" : "row");

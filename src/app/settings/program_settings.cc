@@ -48,9 +48,9 @@ Error unknown_program(const std::string& named) {
             fmt::format("there is no program {}; name a file that ends in .lua", named)};
   }
   return {ErrorKind::kNotFound,
-          fmt::format("there is neither a file {0} nor a program of that name{1}. Windrow ships "
-                      "{2}; a program of your own is a file: ./{0}.lua",
-                      named, did_you_mean(named, shipped, ""), fmt::join(shipped, ", "))};
+          fmt::format("{0} is neither a file nor a program that Windrow ships{1} There are {2}; a "
+                      "program of your own is a file: ./{0}.lua",
+                      named, did_you_mean(named, shipped, "."), fmt::join(shipped, ", "))};
 }
 
 Result<void> check_model_name(std::string_view flag, const std::string& name,
