@@ -271,9 +271,9 @@ TEST(ProgramLoop, AServerElsewhereGetsMessages) {
 }
 
 TEST(ProgramLoop, LinesOfTheLogHaveTheRowsId) {
-  ProgramRig rig(program_of(R"(log("step", 1, {} ~= nil) print("x"))"));
+  ProgramRig rig(program_of(R"(log("step", 1, {} ~= nil) print(log, {}, Context.new()))"));
   rig.start("", 1, "r7").end();
-  EXPECT_THAT(rig.log(), ElementsAre("r7: step\t1\ttrue", "r7: x"));
+  EXPECT_THAT(rig.log(), ElementsAre("r7: step\t1\ttrue", "r7: function\ttable\tcontext 1"));
 }
 
 // --- determinism ------------------------------------------------------------------------------
