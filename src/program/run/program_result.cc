@@ -1,7 +1,8 @@
 #include "program/run/program_result.h"
 
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
+
+#include "json/writer.h"
 
 namespace windrow::program {
 
@@ -10,7 +11,7 @@ namespace json = boost::json;
 std::string result_body(std::string_view program, const json::value& result,
                         const ProgramUsage& usage) {
   const llm::Usage& tokens = usage.tokens;
-  return json::serialize(json::object{
+  const json::object body{
       {"object", "program.result"},
       {"program", program},
       {"result", result},
@@ -25,7 +26,10 @@ std::string result_body(std::string_view program, const json::value& result,
         {"passes", usage.passes},
         {"wasted_tokens", usage.wasted_tokens},
         {"contexts_peak", usage.contexts_peak},
-        {"memory_bytes_peak", usage.memory_bytes_peak}}}});
+        {"memory_bytes_peak", usage.memory_bytes_peak}}}};
+  std::string text;
+  append_compact_json(body, text);
+  return text;
 }
 
 }  // namespace windrow::program

@@ -24,5 +24,10 @@ TEST(ProgramResult, IsOneLineWithTheUsageThatClientsKnow) {
                   R"("memory_bytes_peak":1000}})");
 }
 
+TEST(ProgramResult, NumbersAreWrittenAsPeopleWriteThem) {
+  EXPECT_NE(result_body("p", -2.84, {}).find(R"("result":-2.84,)"), std::string::npos);
+  EXPECT_NE(result_body("p", 0.5, {}).find(R"("result":0.5,)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace windrow::program
