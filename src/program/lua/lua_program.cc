@@ -306,7 +306,12 @@ void LuaProgram::begin_main(const boost::json::value& input) {
   State& s = *state_;
   s.add(TaskId(1), [&](lua_State* coroutine) {
     lua_rawgeti(coroutine, LUA_REGISTRYINDEX, s.function);
-    push_json(coroutine, input);
+    // No input, so that `input or ...` works; within values null is json.null.
+    if (input.is_null()) {
+      lua_pushnil(coroutine);
+    } else {
+      push_json(coroutine, input);
+    }
     return 1;
   });
 }

@@ -44,7 +44,7 @@ class LuaProgram {
   // it does not compile, fails, or does not return a function; "NAME:LINE: what".
   Result<void> load(std::string_view source, const std::string& name);
 
-  // Task 1: the program's function with its input.
+  // Task 1: the program's function with its input; nil where that is null.
   void begin_main(const boost::json::value& input);
 
   // A branch of a group, as a task of this id.
