@@ -79,7 +79,6 @@ std::pair<ContextId, HeldContext*> ContextTable::put(Context context, uint64_t s
 
 // The new hold is there before the old one goes: what they share is held all the time.
 void ContextTable::renew(HeldContext& held) {
-  held.held_changes = held.context.changes();
   std::shared_ptr<llm::PrefixHold> hold;
   if (hold_ && held.context.model().tokenizer) {
     std::variant<std::vector<int32_t>, llm::Failure> tokens = held.context.tokens();
@@ -89,6 +88,8 @@ void ContextTable::renew(HeldContext& held) {
       hold = hold_(held.context.model(), std::move(*prefix));
   }
   held.hold = std::move(hold);
+  // What could not be held yet may be held later, once the model is loaded.
+  if (held.hold) held.held_changes = held.context.changes();
 }
 
 }  // namespace windrow::program
