@@ -9,7 +9,7 @@ import random
 from typing import Callable
 
 from .consolidation import consolidation
-from .digits import merge, merge8, merge16, merge32, sort, sort32, sort64, sum_up
+from .digits import merge, merge8, merge16, merge32, sort, sort32, sort64, sum2, sum3, sum_up
 from .example import Example
 from .extraction import extraction
 from .screening import screening
@@ -46,6 +46,8 @@ PROBES: dict[str, Task] = {
     "merge8": _apart(merge8),
     "merge16": _apart(merge16),
     "merge32": _apart(merge32),
+    "sum2": _apart(sum2),
+    "sum3": _apart(sum3),
     "sort64": _apart(sort64),
 }
 

@@ -23,6 +23,8 @@ MAX_TOKENS = {
     "merge8": 48,
     "merge16": 80,
     "merge32": 144,
+    "sum2": 48,
+    "sum3": 48,
     "sort64": 144,
     "tool_calling": 128,
 }

@@ -1,6 +1,7 @@
 """sort, merge, sum and sort32: the parts that a graph-of-thought program composes.
 
-Beside them merges of one size, to be measured alone, and sort64, which is measured, never learned.
+Beside them merges and sums of one size, to be measured alone, and sort64, which is measured and
+never learned.
 
 Lists are digits separated by one space, so each digit is a token of its own. The first wording of
 each task is the plain one, the one a program should use.
@@ -125,18 +126,25 @@ def merge32(rng: random.Random, words: Words) -> Example:
     return _merge("merge32", rng, 32, 32)
 
 
-def _numbers(rng: random.Random) -> list[int]:
-    """Half have two digits. The others are as large as partial sums of such numbers, and partial
-    sums of those."""
-    kind = rng.random()
-    most = 99 if kind < 0.5 else 999 if kind < 0.8 else 9999
-    return [between(rng, 10, most) for _ in range(between(rng, 2, 4))]
+def _sum(task: str, rng: random.Random, most: int) -> Example:
+    """The running sums come first, so that no answer needs more than one addition at a time."""
+    numbers = [between(rng, 10, most) for _ in range(between(rng, 2, 4))]
+    running = [sum(numbers[:count]) for count in range(2, len(numbers) + 1)]
+    text = pick(rng, SUM_SEPARATORS).join(map(str, numbers))
+    return make(task, SUM_SYSTEM, pick(rng, SUM_WORDINGS).format(text),
+                compact({"steps": running[:-1], "sum": running[-1]}))
 
 
 def sum_up(rng: random.Random, words: Words) -> Example:
-    """The running sums come first, so that no answer needs more than one addition at a time."""
-    numbers = _numbers(rng)
-    running = [sum(numbers[:count]) for count in range(2, len(numbers) + 1)]
-    text = pick(rng, SUM_SEPARATORS).join(map(str, numbers))
-    return make("sum", SUM_SYSTEM, pick(rng, SUM_WORDINGS).format(text),
-                compact({"steps": running[:-1], "sum": running[-1]}))
+    """Half have two digits. The others are partial sums of up to four such numbers, or any of three
+    digits."""
+    kind = rng.random()
+    return _sum("sum", rng, 99 if kind < 0.5 else 4 * 99 if kind < 0.85 else 999)
+
+
+def sum2(rng: random.Random, words: Words) -> Example:
+    return _sum("sum2", rng, 99)
+
+
+def sum3(rng: random.Random, words: Words) -> Example:
+    return _sum("sum3", rng, 999)
