@@ -21,46 +21,53 @@ namespace {
 constexpr double kStepUsMax = 100;
 constexpr double kBytesMax = 100'000;
 
-constexpr const char* kConversation = R"(
+// A step is one answer that is waited for: of a fork, as graphs ask, or of the next turn of a
+// conversation.
+constexpr const char* kSteps = R"(
 return function(input)
   local ctx <close> = Context.new()
   ctx:system("Answer in a few words."):user("This is conversation " .. input.number .. ".")
   local tokens = 0
   for i = 1, input.steps do
-    tokens = tokens + ctx:generate{max_tokens = 4, temperature = 1.0}.completion_tokens
-    if i < input.steps then ctx:user("And what is next?") end
+    local asked = input.turns and ctx or ctx:fork()
+    tokens = tokens + asked:generate{max_tokens = 4, temperature = 1.0}.completion_tokens
+    if not input.turns then
+      asked:release()
+    elseif i < input.steps then
+      ctx:user("And what is next?")
+    end
   end
   return tokens
 end
 )";
 
-std::vector<boost::json::object> conversations(int32_t count, int32_t steps) {
+std::vector<boost::json::object> inputs_of(int32_t count, int32_t steps, bool turns) {
   std::vector<boost::json::object> inputs;
   for (int32_t i = 0; i < count; ++i)
-    inputs.push_back({{"number", i}, {"steps", steps}});
+    inputs.push_back({{"number", i}, {"steps", steps}, {"turns", turns}});
   return inputs;
 }
 
 // Of the program thread, in microseconds for an instance.
-double thread_us(ProgramRig& rig, int32_t instances, int32_t steps) {
+double thread_us(ProgramRig& rig, int32_t instances, int32_t steps, bool turns) {
   const double before = rig.thread_seconds();
-  rig.run(conversations(instances, steps));
+  rig.run(inputs_of(instances, steps, turns));
   return (rig.thread_seconds() - before) / instances * 1e6;
 }
 
-bool measure_steps(const Shape& shape) {
+bool measure_steps(const Shape& shape, bool turns) {
   ProgramRig rig({.model = "sim:instant,answer-tokens=1000000", .limits = {}, .on_log = {}},
-                 kConversation);
-  rig.run(conversations(1, 1));
-  const double started = thread_us(rig, shape.instances, 0);
-  const double all = thread_us(rig, shape.instances, shape.steps);
+                 kSteps);
+  rig.run(inputs_of(1, 1, turns));
+  const double started = thread_us(rig, shape.instances, 0, turns);
+  const double all = thread_us(rig, shape.instances, shape.steps, turns);
   const double step = all / shape.steps;
   const bool kept = step <= kStepUsMax;
   fmt::print(
-      "{} instances of {} steps: {:.1f} us of the program thread a step with the instance's start "
-      "and end (target {}), {:.1f} without; a start and end {:.1f} us  {}\n",
-      shape.instances, shape.steps, step, kStepUsMax, (all - started) / shape.steps, started,
-      session_bench::verdict(kept));
+      "{} instances of {} {}: {:.1f} us of the program thread each, with the instance's start and "
+      "end (target {}), {:.1f} without; a start and end {:.1f} us  {}\n",
+      shape.instances, shape.steps, turns ? "turns" : "answers of forks", step, kStepUsMax,
+      (all - started) / shape.steps, started, session_bench::verdict(kept));
   return kept;
 }
 
@@ -79,10 +86,10 @@ void wait_until(const std::function<bool()>& is_so) {
 bool measure_memory(const Shape& shape) {
   // A pass takes so long that all are at their first call when the first answer comes.
   ProgramRig rig({.model = "sim:step-us=5000000", .rows_max = 32, .limits = {}, .on_log = {}},
-                 kConversation);
-  rig.run(conversations(1, 0));
+                 kSteps);
+  rig.run(inputs_of(1, 0, true));
   const double before = session_bench::resident_bytes();
-  rig.start(conversations(shape.instances, shape.steps));
+  rig.start(inputs_of(shape.instances, shape.steps, true));
   wait_until([&] { return rig.calls_waiting() == shape.instances; });
   const program::ProgramLoop::Reading reading = rig.reading();
   if (reading.instances != shape.instances) throw std::runtime_error("an instance has ended early");
@@ -101,7 +108,8 @@ bool measure_memory(const Shape& shape) {
 
 bool measure_many(const Shape& shape) {
   const bool memory_kept = measure_memory(shape);
-  return measure_steps(shape) && memory_kept;
+  const bool forks_kept = measure_steps(shape, false);
+  return measure_steps(shape, true) && forks_kept && memory_kept;
 }
 
 }  // namespace windrow::program_bench

@@ -67,10 +67,10 @@ def text_of(kind, body):
 
 def one_run(options, folder, paths, kind, model):
     results = os.path.join(folder, f"{kind}.results.jsonl")
-    # No row is answered by another one's answer: neither should gain by that here.
-    flags = ["-o", results, "--model", model, "--quiet", "--fresh", "--no-dedupe"]
+    flags = ["-o", results, "--model", model, "--quiet", "--fresh"]
     if kind == "run":
-        command = [options.windrow, "run", paths[kind], *flags]
+        # Calls of programs are never answered by another one's answer.
+        command = [options.windrow, "run", paths[kind], "--no-dedupe", *flags]
     else:
         command = [options.windrow, "exec", os.path.join(HERE, "plain.lua"), "--input",
                    paths[kind], *flags]

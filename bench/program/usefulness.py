@@ -107,7 +107,8 @@ def wilson(right, count):
         return 0.0, 1.0
     share, square = right / count, Z * Z / count
     half = Z * math.sqrt(share * (1 - share) / count + square / 4 / count)
-    return ((share + square / 2 - half) / (1 + square), (share + square / 2 + half) / (1 + square))
+    return (max((share + square / 2 - half) / (1 + square), 0.0),
+            min((share + square / 2 + half) / (1 + square), 1.0))
 
 
 def lines_of(path):
