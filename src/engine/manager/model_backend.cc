@@ -52,7 +52,16 @@ std::variant<GenerationBackend*, llm::Failure> ModelBackend::generation() {
     return llm::Failure{
         .code = "unsupported_by_model", .message = kinds_.no_generation, .param = "model"};
   }
-  return open_once(opening_, mutex_, generation_, kinds_.generation);
+  auto opened = open_once(opening_, mutex_, generation_, kinds_.generation);
+  if (auto* const* backend = std::get_if<GenerationBackend*>(&opened)) {
+    EarlyHolds early;
+    {
+      const std::scoped_lock lock(mutex_);
+      early = std::exchange(early_holds_, {});
+    }
+    early.start([&](std::vector<Token> tokens) { return (*backend)->hold(std::move(tokens)); });
+  }
+  return opened;
 }
 
 std::variant<EmbeddingBackend*, llm::Failure> ModelBackend::embedding() {
@@ -185,8 +194,9 @@ std::unique_ptr<llm::PrefixHold> ModelBackend::hold(std::vector<Token> tokens) {
   {
     const std::scoped_lock lock(mutex_);
     open = generation_.get();
+    if (open == nullptr) return early_holds_.hold(std::move(tokens));
   }
-  return open != nullptr ? open->hold(std::move(tokens)) : nullptr;
+  return open->hold(std::move(tokens));
 }
 
 int32_t ModelBackend::in_flight_target() const {

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "engine/embed/embedding_backend.h"
 #include "engine/generate/generation_backend.h"
+#include "engine/manager/early_holds.h"
 #include "llm/backend.h"
 #include "llm/pending_requests.h"
 
@@ -64,7 +65,7 @@ class ModelBackend final : public llm::Backend {
   std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override;
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
 
-  // Null while nothing is open that generates.
+  // Begins when what generates is open, if it is not yet.
   std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens) override;
 
   // Opens what the request needs, which takes as long as it takes, on the caller's thread or aside.
@@ -88,9 +89,10 @@ class ModelBackend final : public llm::Backend {
 
   const ModelKinds kinds_;
   std::mutex opening_;        // held while one is opened; never with `mutex_` waited for
-  mutable std::mutex mutex_;  // for the two below
+  mutable std::mutex mutex_;  // for the three below
   std::unique_ptr<GenerationBackend> generation_;  // both only go from empty to open
   std::unique_ptr<EmbeddingBackend> embedding_;
+  EarlyHolds early_holds_;  // empty once the first one is open
 
   // Calls that wait until the one, or the other, is open.
   llm::PendingRequests pending_generation_;

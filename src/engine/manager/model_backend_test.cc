@@ -30,7 +30,8 @@ class ModelBackendTest : public ::testing::Test {
                                 .step_tokens_max = 128,
                                 .step_outputs_max = 4,
                                 .row_tokens_max = 100,
-                                .vocabulary_size = ByteVocabulary::kSize};
+                                .vocabulary_size = ByteVocabulary::kSize,
+                                .sharing = Sharing::kAnyRange};
       return std::make_unique<GenerationBackend>(std::make_unique<testing::ScriptedRunner>(limits),
                                                  bytes_, chat::ChatTemplate::make("chatml", {}),
                                                  clock_, GenerationOptions{});
@@ -90,6 +91,22 @@ TEST_F(ModelBackendTest, AContextIsOpenedWhenItIsFirstAskedForAndOnce) {
   EXPECT_GE(model.in_flight_target(), 8);
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, embeddings({{.text = "a"}}))));
   EXPECT_GE(model.stats().prompt_tokens, 2 + 2) << "as of the last step but one, of both kinds";
+}
+
+TEST_F(ModelBackendTest, APrefixIsHeldAlsoFromBeforeItsContextIsOpen) {
+  constexpr size_t kLength = 60;
+  const auto cached_at_second_time = [&](ModelBackend& model) {
+    const llm::Request asking = completion(std::string(kLength, 'a'));
+    ask(model, asking);
+    return std::get<llm::Answer>(ask(model, asking)).usage.cached_tokens;
+  };
+  ModelBackend model(kinds());
+  const auto held = model.hold(std::vector<Token>(kLength - 2, 'a'));
+  EXPECT_NE(held, nullptr);
+  EXPECT_EQ(generations_opened_, 0);
+  EXPECT_EQ(cached_at_second_time(model), kLength - 2);
+  ModelBackend other(kinds());
+  EXPECT_EQ(cached_at_second_time(other), 0) << "without a hold nothing is kept in a job";
 }
 
 TEST_F(ModelBackendTest, AContextThatCannotBeOpenedEndsTheJobAndNotTheRow) {
