@@ -20,7 +20,7 @@ class EarlyHolds {
   // A hold that begins with start(). Null for no tokens.
   std::unique_ptr<llm::PrefixHold> hold(std::vector<Token> tokens);
 
-  // Those that have not been released begin, in their order.
+  // Holds that have not been released begin, in their order.
   void start(const Make& make);
 
   bool empty() const { return waiting_.empty(); }
