@@ -16,6 +16,7 @@
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/request.h"
+#include "llm/request_json.h"
 #include "llm/tokenizer.h"
 #include "llm/upstream_status.h"
 
@@ -40,6 +41,12 @@ struct JobRoute {
   std::string model;
   dispatch::Dispatcher* dispatcher = nullptr;
   bool raw = false;  // upstreams answer: bodies are sent as they were written
+
+  // Of a model in this process: what it answers, and whether it was made to embed or to rank.
+  llm::EndpointSet endpoints = {};
+  bool embeds_first = false;
+
+  std::vector<std::string> listed = {};  // raw: the models that the servers list
 };
 
 // What a job calls for its rows, on its own threads. Empty functions: there is nothing to do.

@@ -75,8 +75,13 @@ Result<void> LocalJobFleet::open(const JobStart& start) {
 
 std::vector<JobRoute> LocalJobFleet::routes() const {
   std::vector<JobRoute> routes;
-  for (size_t i = 0; i < choices_.size(); ++i)
-    routes.push_back({.model = served_name(choices_[i]), .dispatcher = dispatchers_[i].get()});
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const ModelAbilities& abilities = models_.models()[i].abilities;
+    routes.push_back({.model = served_name(choices_[i]),
+                      .dispatcher = dispatchers_[i].get(),
+                      .endpoints = abilities.endpoints,
+                      .embeds_first = abilities.embeds_first});
+  }
   return routes;
 }
 

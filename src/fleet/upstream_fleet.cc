@@ -183,7 +183,10 @@ std::vector<llm::UpstreamStatus> UpstreamJobFleet::upstreams() {
 }
 
 std::vector<JobRoute> UpstreamJobFleet::routes() const {
-  return {{.model = "upstream", .dispatcher = &calls_.dispatcher(), .raw = true}};
+  return {{.model = "upstream",
+           .dispatcher = &calls_.dispatcher(),
+           .raw = true,
+           .listed = calls_.servers().models().names}};
 }
 
 JobHooks UpstreamJobFleet::hooks() {
