@@ -65,7 +65,7 @@ end
 
 -- vote(list, n) returns the answer that most of the first n entries (default: all of the list)
 -- give, how many give it, and how many voted. nil and false do not vote: pass n where a list may
--- have nil. Of equally many the one that was seen first wins. nil, 0, 0: nobody voted.
+-- have nil. Of equally many the one that was seen first wins. nil, 0, 0: no votes.
 function answers.vote(list, n)
   local counts, order, voters = {}, {}, 0
   for i = 1, n or #list do

@@ -202,9 +202,9 @@ local function join_levels(list, join, limit)
   return list[1]
 end
 
--- Whoever has made a candidate joins it with the one that waits, if there is one; else it leaves
--- its own there. So two of any levels are joined as soon as both are ready, and never more than one
--- waits. The one that was begun earlier is the first argument of join.
+-- A branch that has made a candidate joins it with the one that waits, if there is one; else it
+-- leaves its own there. So two of any levels are joined as soon as both are ready, and never more
+-- than one waits. The one that was begun earlier is the first argument of join.
 local function join_stream(makers, join, limit)
   local waiting
   map(makers, function(make, index)

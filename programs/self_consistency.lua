@@ -11,7 +11,7 @@
 --   thinking, model     as in Context.new
 --
 -- Result: {answer, votes, voters, samples, calls, tokens, passes}. An answer that was cut off has
--- no vote, nor has one without a number or a line "Answer: ..."; answer is null where nobody voted.
+-- no vote, nor has one without a number or a line "Answer: ..."; answer is null where none has one.
 -- Of equally frequent answers the one that was sampled first wins. tokens: those that were sampled.
 
 local answers = require("answers")

@@ -254,8 +254,9 @@ std::string state_text(const JobStatus& status) {
     case JobState::kRunning:
       return fmt::format("running: {}", status.holder);
     case JobState::kFinished:
-      return status.tally->failed() == 0 ? "finished"
-                                         : "finished; `windrow retry` runs the failed rows again";
+      return status.tally->failed() == 0
+                 ? "finished"
+                 : "finished; the same command with --retry-failed runs the failed rows again";
     case JobState::kIncomplete:
       return "not finished: the last run left rows out; `windrow run` runs them";
     case JobState::kInterrupted:
@@ -289,8 +290,11 @@ std::string kind_text(const FailureKind& kind) {
   const std::string status = kind.status == 0 ? "" : fmt::format("{} ", kind.status);
   const std::string id =
       kind.example_id.empty() ? "" : fmt::format(", custom_id \"{}\"", kind.example_id);
+  // What follows is the traceback of a program.
+  const std::string_view first_line =
+      std::string_view(kind.example_message).substr(0, kind.example_message.find('\n'));
   return fmt::format("{} x {}{} ({}); line {}{}: {}", with_thousands(kind.rows), status, kind.code,
-                     failure_class(kind.status), kind.example_line, id, kind.example_message);
+                     failure_class(kind.status), kind.example_line, id, first_line);
 }
 
 void add_failures(const LogTally& tally, TextTable& table) {

@@ -66,8 +66,8 @@ TEST_F(JobStatusTest, AFinishedJob) {
   EXPECT_EQ(found.tally->failed(), 2);
   EXPECT_EQ(found.superseded, 0);
   const std::string text = status_to_text(found, nullptr, 0);
-  EXPECT_THAT(text,
-              HasSubstr("job           finished; `windrow retry` runs the failed rows again\n"));
+  EXPECT_THAT(text, HasSubstr("job           finished; the same command with --retry-failed runs "
+                              "the failed rows again\n"));
   EXPECT_THAT(text, HasSubstr("rows          2 succeeded, 2 failed\n"));
   EXPECT_THAT(text, HasSubstr("1 x 400 cannot (request); line 2, custom_id \"b\": this prompt "
                               "cannot be answered"));

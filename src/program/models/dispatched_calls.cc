@@ -12,7 +12,7 @@ namespace windrow::program {
 namespace {
 
 enum class CallStage : uint8_t {
-  kOnItsWay,  // nowhere yet: who has it looks at its token before it is somewhere
+  kOnItsWay,  // neither in a line nor sent: the thread that moves it checks its token
   kInLine,
   kOut,  // the dispatcher has it, as Asked::item
   kEnded,
