@@ -50,9 +50,9 @@ std::optional<bool> thinking_of(const llm::Chat& chat) {
 llm::Failure needs_tokens(std::string_view what, const ContextModel& model) {
   return {.code = "not_for_upstream",
           .message = fmt::format("{} needs the model's tokens, and a server elsewhere has the "
-                                 "model {:?}; use messages (system, user, assistant) and generate, "
+                                 "model{}; use messages (system, user, assistant) and generate, "
                                  "or a model that Windrow runs itself",
-                                 what, model.name)};
+                                 what, model.name.empty() ? "" : fmt::format(" {:?}", model.name))};
 }
 
 llm::Failure is_raw(std::string_view what) {
@@ -349,8 +349,8 @@ std::variant<Rendering, llm::Failure> Context::render_behind(const Turn* base,
                    .is_whole = true};
 }
 
-// The messages behind the last answer as they are before anybody asks for the next one: what was
-// rendered to ask for it, without the cue at its end.
+// The messages behind the last answer while the next one was not asked for: what is rendered to ask
+// for it, without the cue at its end.
 Context::Rendered Context::without_cue() const {
   if (renderings_->without_cue) return renderings_->without_cue;
   Rendered asking = opening(options_.thinking);

@@ -184,7 +184,7 @@ void DispatchedProgramModels::score(std::shared_ptr<const ContextModel> model, P
         .code = "not_for_upstream",
         .message = fmt::format("score needs a model in this process, and {} is served by another "
                                "server; use select, which asks it for one of the texts",
-                               model->name),
+                               model->name.empty() ? "this one" : model->name),
         .param = "model"});
   }
   auto found = served(*model);

@@ -130,13 +130,13 @@ std::variant<GenerateReply, llm::Failure> read_upstream_reply(
                         .message = fmt::format("the model refused: {}", *choice.refusal),
                         .param = {}};
   }
-  if (choice.finish_reason == llm::FinishReason::kLength) {
-    if (answer.truncated) choice.structure = llm::StructureLabel::kTruncated;
-    return reply;
-  }
+  const bool reached_limit = choice.finish_reason == llm::FinishReason::kLength;
+  if (reached_limit && answer.truncated) choice.structure = llm::StructureLabel::kTruncated;
   if (choices.empty()) return reply;
+  // It may be whole all the same, where the last token that it might have ended it.
   std::optional<std::string> chosen = unwrapped(choice.text);
   if (!chosen || std::ranges::find(choices, *chosen) == choices.end()) {
+    if (reached_limit) return reply;
     return unusable_answer(
         "the server's answer is none of the choices: it does not hold answers to a response_format "
         "of the type json_schema; use a server that does");

@@ -187,6 +187,11 @@ TEST(UpstreamReply, ACutChoiceStaysAsItIs) {
   EXPECT_EQ(choice.structure, llm::StructureLabel::kTruncated);
 }
 
+TEST(UpstreamReply, AChoiceThatReachedItsLimitWholeIsThatChoice) {
+  const auto read = read_upstream_reply(reply(R"({"choice": "a"})", "length"), {"a"});
+  EXPECT_EQ(std::get<GenerateReply>(read).choice.text, "a");
+}
+
 TEST(UpstreamReply, WhatIsNoneOfTheChoicesIsAFailure) {
   for (const char* content : {"a", R"({"choice": "c"})", R"({"other": "a"})", "[]", ""}) {
     const auto read = read_upstream_reply(reply(content), {"a"});
