@@ -170,7 +170,6 @@ struct LuaProgram::State {
 
   lua_State* main() { return program.lua.main(); }
   StepEnd run(TaskId id, int arguments);
-  StepEnd out_of_memory();
   bool try_in(lua_State* state, const std::function<void(lua_State*)>& body);
   std::string traceback(lua_State* coroutine);
   void add(TaskId id, const std::function<int(lua_State* coroutine)>& push);
@@ -179,14 +178,17 @@ struct LuaProgram::State {
   int function = LUA_NOREF;  // the program's
   boost::unordered_flat_map<TaskId, Task, std::hash<TaskId>> tasks;
   boost::unordered_flat_map<TaskId, BranchFault, std::hash<TaskId>> faults;
-  std::optional<std::string> start_fault;  // why a task could not be made
 };
 
 // Runs what may need memory of Lua's; false where there was none.
 bool LuaProgram::State::try_in(lua_State* state, const std::function<void(lua_State*)>& body) {
   std::string fault;
   if (protect(state, body, &fault)) return true;
-  if (!program.lua.is_forbidden()) program.lua.forbid(kMemoryLimit, fault);
+  if (fault == "not enough memory") {
+    program.lua.forbid_for_memory();
+  } else {
+    program.lua.forbid(kProgramError, fault);
+  }
   return false;
 }
 
@@ -223,7 +225,8 @@ std::string LuaProgram::State::traceback(lua_State* coroutine) {
         text = lua_tostring(state, -1);
       },
       nullptr);
-  return made ? text : "";
+  // Of a coroutine that has not begun there is nothing behind the first line.
+  return made && text.find('\n') != std::string::npos ? text : "";
 }
 
 // `push` puts a function and its arguments on the stack of the new coroutine and returns the number
@@ -232,8 +235,9 @@ void LuaProgram::State::add(TaskId id, const std::function<int(lua_State* corout
   Task task;
   int arguments = 0;
   try_in(main(), [&](lua_State* state) {
-    task.coroutine = lua_newthread(state);
+    lua_State* const made = lua_newthread(state);
     task.reference = luaL_ref(state, LUA_REGISTRYINDEX);
+    task.coroutine = made;  // it is kept now: before, an error would leave it to the collector
     luaL_checkstack(task.coroutine, 4, nullptr);
     arguments = push(task.coroutine);
   });
@@ -477,8 +481,19 @@ void LuaProgram::drop_group(uint32_t group) {
   s.program.groups.erase(found);
 }
 
-void LuaProgram::forbid(std::string_view code, std::string message) {
-  state_->program.lua.forbid(code, std::move(message));
+void LuaProgram::drop_result(const WaitResult& result) {
+  if (const auto* group = std::get_if<GroupValue>(&result)) return drop_group(group->group);
+  const auto* branch = std::get_if<BranchError>(&result);
+  if (branch == nullptr) return;
+  State& s = *state_;
+  const auto fault = s.faults.find(TaskId(branch->task));
+  if (fault == s.faults.end()) return;  // it was raised
+  luaL_unref(s.main(), LUA_REGISTRYINDEX, fault->second.reference);
+  s.faults.erase(fault);
+}
+
+bool LuaProgram::is_forbidden() const {
+  return state_->program.lua.is_forbidden();
 }
 
 void LuaProgram::collect() {

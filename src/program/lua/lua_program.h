@@ -74,8 +74,11 @@ class LuaProgram {
   // The functions and values of a group are not wanted any more.
   void drop_group(uint32_t group);
 
-  // From now on each instruction of any task fails with this: a limit of the owner's.
-  void forbid(std::string_view code, std::string message);
+  // What is kept for a result that a task has gone on with, or never will.
+  void drop_result(const WaitResult& result);
+
+  // A limit was hit: no task goes on.
+  bool is_forbidden() const;
 
   // Runs the collector, which releases contexts that nothing refers to.
   void collect();

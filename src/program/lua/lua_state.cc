@@ -152,6 +152,11 @@ void LuaState::forbid(std::string_view code, std::string message) {
   stop_at_next_instruction();
 }
 
+void LuaState::forbid_for_memory() {
+  out_of_memory_ = true;
+  notice_limits();
+}
+
 void LuaState::collect() {
   lua_gc(state_, LUA_GCCOLLECT);
 }

@@ -83,6 +83,10 @@ class LuaState {
   // running ends at its next instruction, and resume() fails. Also called by the owner for limits
   // of its own.
   void forbid(std::string_view code, std::string message);
+
+  // The limit of memory was hit outside resume().
+  void forbid_for_memory();
+
   bool is_forbidden() const { return !forbidden_code_.empty(); }
   std::string_view forbidden_code() const { return forbidden_code_; }
   const std::string& forbidden_message() const { return forbidden_message_; }

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "base/suggest.h"
 #include "base/utf8.h"
+#include "json/parse.h"
 #include "program/lua/lua_failure.h"
 #include "program/lua/lua_json.h"
 #include "program/lua/lua_tables.h"
@@ -36,6 +36,8 @@ std::string shown(lua_State* state, int index) {
       return fmt::format("\"{}{}\"", utf8_repair(whole.substr(0, kShownBytesMax)),
                          size > kShownBytesMax ? "..." : "");
     }
+    case LUA_TLIGHTUSERDATA:
+      return "null";  // there is no other
     default:
       return fmt::format("a {}", lua_typename(state, lua_type(state, index)));
   }
@@ -152,9 +154,8 @@ std::optional<std::string> OptionReader::json_text(const char* name) {
       raise(state_, fmt::format("{}: {}", function_, fault->message));
     text = boost::json::serialize(std::get<boost::json::value>(made));
   } else if (std::optional<std::string> given = text_at(state_, -1)) {
-    boost::system::error_code error;
-    (void)boost::json::parse(*given, error);
-    if (error) refuse(name, "a table, or a text that is JSON");
+    if (std::holds_alternative<JsonFault>(parse_json(*given)))
+      refuse(name, "a table, or a text that is JSON");
     text = *std::move(given);
   } else {
     refuse(name, "a table, or a text that is JSON");

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <utility>
+
+#include "json/parse.h"
 
 namespace windrow::program {
 
@@ -19,9 +20,8 @@ AnswerValue answer_value(const OpenCall& call, const GenerateReply& reply) {
                     .value = std::nullopt,
                     .usage = reply.usage};
   if (call.has_schema && !value.is_truncated) {
-    boost::system::error_code error;
-    json::value parsed = json::parse(choice.text, error);
-    if (!error) value.value = std::move(parsed);
+    auto parsed = parse_json(choice.text);
+    if (auto* answer = std::get_if<json::value>(&parsed)) value.value = std::move(*answer);
   }
   return value;
 }

@@ -12,6 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::program_of;
 using testing::ProgramRig;
+using testing::ScriptedModels;
 
 std::string json_text(const boost::json::value& value) {
   return boost::json::serialize(value);
@@ -29,6 +30,8 @@ TEST(ProgramLimits, MistakesAreNamed) {
       {"Context.new{modle = 'x'}", "there is no option modle; did you mean model?"},
       {"Context.new():generate{temperature = 'hot'}",
        "generate: temperature must be a number from 0 to 2; it is \"hot\""},
+      {"Context.new():generate{temperature = json.null}",
+       "generate: temperature must be a number from 0 to 2; it is null"},
       {"Context.new():generate{max_tokens = 0}", "max_tokens must be a whole number from 1 to"},
       {"Context.new():generate{regex = 'a', choice = {'b'}}",
        "give one of schema, regex and choice"},
@@ -126,9 +129,41 @@ TEST(ProgramLimits, EachLimitHasItsCode) {
   }
 }
 
+// The limit is noticed when the task that hit it waits already.
+TEST(ProgramLimits, BranchesWithoutEndHitTheMemoryLimit) {
+  ProgramRig rig(program_of("local f f = function() return all{f} end return pcall(f)"),
+                 {.memory_bytes_max = 1 << 20});
+  EXPECT_EQ(rig.start().failure().code, kMemoryLimit);
+  rig.expect_nothing_left();
+}
+
+TEST(ProgramLimits, AnInputAboveTheMemoryLimitIsNamedAsThat) {
+  ProgramRig rig(program_of("return 1"), {.memory_bytes_max = 1 << 20});
+  auto instance = rig.start("\"" + std::string(2 << 20, 'x') + "\"");
+  const llm::Failure failure = instance.failure();
+  EXPECT_EQ(failure.code, kMemoryLimit);
+  EXPECT_EQ(failure.message,
+            "memory limit of 1 MiB exceeded; keep less at a time, or raise --program-memory-mb");
+  rig.expect_nothing_left();
+}
+
 TEST(ProgramLimits, ContextsThatNothingRefersToMakeRoom) {
   ProgramRig rig(program_of("for i = 1, 100 do Context.new():user('q') end return 'fine'"),
                  {.contexts_max = 8});
+  EXPECT_EQ(json_text(rig.start().result()), R"("fine")");
+  rig.expect_nothing_left();
+}
+
+// The task that waits for `all` is cancelled when that is over, and before it goes on.
+TEST(ProgramLimits, AResultThatItsTaskNeverGotIsLetGo) {
+  ProgramRig rig(program_of(R"(
+    race{
+      function() all{function() return Context.new() end} end,
+      function() Context.new():user("q"):generate() end}
+    local a, b = Context.new(), Context.new()
+    return "fine")"),
+                 {.contexts_max = 2});
+  rig.models.answer_at_once = [](const ScriptedModels::Call&) { return "so"; };
   EXPECT_EQ(json_text(rig.start().result()), R"("fine")");
   rig.expect_nothing_left();
 }

@@ -1,5 +1,6 @@
 #include "program/run/program_loop.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "base/random.h"
 #include "program/testing/program_rig.h"
@@ -133,6 +135,40 @@ TEST(ProgramLoop, TheFirstOfARaceWinsAndTheOthersAreStopped) {
   rig.expect_nothing_left();
 }
 
+// Whenever its call has ended, which frees nothing of the next one then.
+TEST(ProgramLoop, AContextIsFreeOnceTheBranchThatUsedItIsCancelled) {
+  ProgramRig rig(program_of(R"(
+    local ctx = Context.new():user("loser")
+    race{function() ctx:generate() end, function() Context.new():user("winner"):generate() end}
+    return ctx:user("again"):generate().text)"));
+  rig.models.keep_stopped_calls();
+  auto instance = rig.start();
+  rig.models.answer(rig.models.wait_for_waiting(2)[1].number, "first");
+  const auto calls = rig.models.wait_for_waiting(2);
+  EXPECT_THAT(calls[1].prompt_text, HasSubstr("again"));
+  rig.models.answer(calls[0].number, "late");
+  rig.models.answer(calls[1].number, "fine");
+  EXPECT_EQ(text_of(instance.result()), R"("fine")");
+  rig.expect_nothing_left();
+}
+
+TEST(ProgramLoop, TokensOfACallThatWasStoppedAreInTheResult) {
+  ProgramRig rig(program_of(R"(
+    local function ask() return Context.new():user("q"):generate().text end
+    return race{ask, ask})"));
+  rig.models.keep_stopped_calls();
+  auto instance = rig.start();
+  const auto calls = rig.models.wait_for_waiting(2);
+  rig.models.answer(calls[1].number, "first");
+  while (!rig.models.calls()[0].is_stopped)
+    std::this_thread::yield();
+  rig.models.answer(calls[0].number, "late");
+  const ProgramEnd end = instance.end();
+  EXPECT_GT(end.usage.wasted_tokens, 0);
+  EXPECT_THAT(std::get<std::string>(end.outcome),
+              HasSubstr(fmt::format(R"("wasted_tokens":{})", end.usage.wasted_tokens)));
+}
+
 TEST(ProgramLoop, TheFirstErrorStopsItsSiblingsAndHasBothTracebacks) {
   ProgramRig rig(program_of(R"(
     local function inner() error("no luck") end
@@ -186,12 +222,20 @@ TEST(ProgramLoop, AnUncaughtFailureOfAModelIsTheRowsFailure) {
 
 TEST(ProgramLoop, WhatAProgramMakesOfABrokenBackendIsNoResult) {
   ProgramRig rig(program_of(R"(
-    pcall(function() Context.new():user("q"):generate() end)
-    return "made up")"));
+    while true do pcall(function() Context.new():user("q"):generate() end) end)"));
   auto instance = rig.start();
   rig.models.fail(rig.models.wait_for_waiting(1).at(0).number,
                   model_failure(llm::FailureClass::kBackend));
   EXPECT_EQ(instance.failure().failure_class, llm::FailureClass::kBackend);
+  rig.expect_nothing_left();
+}
+
+TEST(ProgramLoop, AnInputMayBeAsDeepAsALine) {
+  ProgramRig rig(program_of(R"(
+    local depth = 0
+    while input[1] do depth, input = depth + 1, input[1] end
+    return depth)"));
+  EXPECT_EQ(text_of(rig.start(std::string(100, '[') + std::string(100, ']')).result()), "99");
 }
 
 TEST(ProgramLoop, ScoresAndSelections) {

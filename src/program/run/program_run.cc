@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <functional>
 #include <utility>
 
 #include "base/ensure.h"
+#include "json/parse.h"
 #include "program/run/call_values.h"
 #include "program/run/program_result.h"
 
@@ -72,15 +72,15 @@ ProgramRun::ProgramRun(InstanceId id, ProgramStart start, const RunEnvironment& 
     end_with(failure(kProgramInvalid, loaded.error().message));
     return;
   }
-  boost::system::error_code error;
-  const json::value input = start_.input.empty() ? json::value() : json::parse(start_.input, error);
-  if (error) {
-    end_with(failure("invalid_input", "the input is not JSON"));
+  const auto input = parse_json(start_.input.empty() ? "null" : std::string_view(start_.input));
+  if (const auto* fault = std::get_if<JsonFault>(&input)) {
+    end_with(failure("invalid_input", fmt::format("the input is not JSON: {} near byte {}",
+                                                  fault->reason, fault->byte)));
     return;
   }
   const TaskId main(++tasks_given_);
   tasks_[main] = Task{.seeds = SeedPath(start_.seed), .began = began_};
-  lua_->begin_main(input);
+  lua_->begin_main(std::get<json::value>(input));
   ready_.push_back(main);
 }
 
@@ -97,9 +97,7 @@ void ProgramRun::step() {
   if (found == tasks_.end()) return;  // it was cancelled
   std::optional<WaitResult> result = std::exchange(found->second.result, std::nullopt);
   const StepEnd end = result ? lua_->step(id, *result) : lua_->step(id);
-  if (result) {
-    if (const auto* group = std::get_if<GroupValue>(&*result)) lua_->drop_group(group->group);
-  }
+  if (result) lua_->drop_result(*result);
   switch (end) {
     case StepEnd::kWaits:
       break;
@@ -110,6 +108,9 @@ void ProgramRun::step() {
       break;
     case StepEnd::kReturned:
     case StepEnd::kFailed:
+      // Once a limit was hit no task can go on. This one may have begun to wait when it was
+      // noticed.
+      if (lua_->is_forbidden()) return end_with(lua_->failure_of(id));
       if (id == TaskId(1)) {
         main_ended(end);
       } else {
@@ -122,18 +123,13 @@ void ProgramRun::step() {
 
 void ProgramRun::main_ended(StepEnd end) {
   if (end == StepEnd::kFailed) return end_with(lua_->failure_of(TaskId(1)));
-  auto result = lua_->result(environment_.options.limits.result_bytes_max);
-  if (auto* fault = std::get_if<llm::Failure>(&result)) return end_with(std::move(*fault));
-  // The body has the usage as it is once all contexts are released; memory and contexts are peaks.
-  end_with(result_body(environment_.program.name, std::get<json::value>(result), usage()));
+  end_with(lua_->result(environment_.options.limits.result_bytes_max));
 }
 
 // The first outcome counts. Everything of the instance is let go of; calls that are out are
 // stopped.
-void ProgramRun::end_with(std::variant<std::string, llm::Failure> outcome) {
+void ProgramRun::end_with(std::variant<json::value, llm::Failure> outcome) {
   if (outcome_) return;
-  // What a program made of a backend that has failed is no result: its row runs again.
-  if (backend_failure_) outcome = *backend_failure_;
   outcome_ = std::move(outcome);
   memory_bytes_peak_ = lua_ ? lua_->bytes_peak() : 0;
   calls_.stop_all();
@@ -230,7 +226,12 @@ void ProgramRun::advance_group(uint32_t group_id) {
 void ProgramRun::cancel_task(TaskId id) {
   const auto found = tasks_.find(id);
   if (found == tasks_.end()) return;
-  if (found->second.call != 0) calls_.stop(found->second.call);
+  if (const uint64_t call = found->second.call; call != 0) {
+    calls_.stop(call);
+    // Free for others at once: nothing may depend on when the call has ended.
+    if (HeldContext* held = contexts_.find(calls_.at(call).context)) held->is_busy = false;
+  }
+  if (found->second.result) lua_->drop_result(*found->second.result);
   if (const uint32_t waits = found->second.waits; waits != 0) {
     // It is cancelled itself: nothing goes on when its group is over.
     found->second.waits = 0;
@@ -282,7 +283,14 @@ void ProgramRun::on_deadline() {
 
 void ProgramRun::finish() {
   ENSURE(is_over(), "an instance is told to finish while it runs");
-  ProgramEnd end{.outcome = std::move(*outcome_), .usage = usage()};
+  // Of all its calls, also those that were stopped and have ended since.
+  ProgramEnd end{.outcome = {}, .usage = usage()};
+  if (auto* fault = std::get_if<llm::Failure>(&*outcome_)) {
+    end.outcome = std::move(*fault);
+  } else {
+    end.outcome =
+        result_body(environment_.program.name, std::get<json::value>(*outcome_), end.usage);
+  }
   if (environment_.trace != nullptr) {
     const auto* why = std::get_if<llm::Failure>(&end.outcome);
     environment_.trace->add({.kind = TraceKind::kInstance,
@@ -459,11 +467,13 @@ std::optional<llm::Failure> ProgramRun::begin_embed(TaskId task, std::string_vie
 void ProgramRun::on_call(CallEnded ended) {
   std::optional<OpenCall> call = calls_.end(ended.call, ended.outcome);
   if (!call) return;
-  if (HeldContext* held = contexts_.find(call->context)) held->is_busy = false;
   const auto* fault = std::get_if<llm::Failure>(&ended.outcome);
-  if (fault != nullptr && fault->failure_class == llm::FailureClass::kBackend && !backend_failure_)
-    backend_failure_ = *fault;
+  // The models cannot answer any more: what a program makes of that is no result, its row runs
+  // again.
+  if (fault != nullptr && fault->failure_class == llm::FailureClass::kBackend)
+    return end_with(*fault);
   if (!call->is_wanted) return;
+  if (HeldContext* held = contexts_.find(call->context)) held->is_busy = false;
   tasks_.at(call->task).call = 0;
   // The job or the server stops its calls: so does the instance.
   if (fault != nullptr && fault->failure_class == llm::FailureClass::kCancelled)

@@ -5,6 +5,7 @@
 // so nothing of it is left anywhere when its ProgramEnd is taken.
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -137,7 +138,7 @@ class ProgramRun final : public ProgramHost {
   void advance_group(uint32_t group);
   void go_on(TaskId task, WaitResult result);
   void main_ended(StepEnd end);
-  void end_with(std::variant<std::string, llm::Failure> outcome);
+  void end_with(std::variant<boost::json::value, llm::Failure> outcome);
 
   // --- calls ---
   std::variant<uint64_t, llm::Failure> begin_call(OpenCall call, int64_t tokens);
@@ -163,9 +164,8 @@ class ProgramRun final : public ProgramHost {
   std::deque<TaskId> ready_;
   uint32_t tasks_given_ = 0;
 
-  size_t memory_bytes_peak_ = 0;                 // once Lua has gone
-  std::optional<llm::Failure> backend_failure_;  // the models cannot answer any more
-  std::optional<std::variant<std::string, llm::Failure>> outcome_;
+  size_t memory_bytes_peak_ = 0;  // once Lua has gone
+  std::optional<std::variant<boost::json::value, llm::Failure>> outcome_;
 
   // The last member: its end releases contexts.
   std::unique_ptr<LuaProgram> lua_;

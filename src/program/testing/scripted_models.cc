@@ -173,11 +173,16 @@ struct ScriptedModels::State {
     auto node = waiting.extract(number);
     if (node.empty()) return std::nullopt;
     Call& call = calls[number - 1];
-    call.is_stopped = is_stopped;
+    call.is_stopped |= is_stopped;
     return std::pair(call, std::move(node.mapped()));
   }
 
   static void stop(State* state, uint64_t number) {
+    if (state->keeps_stopped) {
+      const std::scoped_lock lock(state->mutex);
+      state->calls[number - 1].is_stopped = true;
+      return;
+    }
     auto taken = state->take(number, /*is_stopped=*/true);
     if (taken) std::visit([](auto& done) { done(cancelled()); }, taken->second.done);
   }
@@ -204,6 +209,7 @@ struct ScriptedModels::State {
   std::vector<std::shared_ptr<const ContextModel>> models;
   std::atomic<size_t> holds = 0;
   std::atomic<size_t> held_tokens = 0;
+  std::atomic<bool> keeps_stopped = false;
 
   mutable std::mutex mutex;
   mutable std::condition_variable changed;
@@ -214,6 +220,7 @@ struct ScriptedModels::State {
 ScriptedModels::ScriptedModels(bool upstream) : state_(std::make_shared<State>(upstream)) {}
 
 ScriptedModels::~ScriptedModels() {
+  state_->keeps_stopped = false;
   for (const Call& call : waiting())
     State::stop(state_.get(), call.number);
 }
@@ -261,6 +268,10 @@ bool ScriptedModels::fail(uint64_t number, llm::Failure failure) {
   if (!taken) return false;
   std::visit([&](auto& done) { done(std::move(failure)); }, taken->second.done);
   return true;
+}
+
+void ScriptedModels::keep_stopped_calls() {
+  state_->keeps_stopped = true;
 }
 
 size_t ScriptedModels::holds() const {

@@ -67,6 +67,9 @@ class ScriptedModels final : public ProgramModels {
   bool embed(uint64_t number, std::vector<std::vector<float>> vectors);
   bool fail(uint64_t number, llm::Failure failure);
 
+  // From now on calls that are stopped wait all the same, until the test ends them.
+  void keep_stopped_calls();
+
   // Holds that exist, and tokens that they hold: 0 once all contexts were released.
   size_t holds() const;
   size_t held_tokens() const;
