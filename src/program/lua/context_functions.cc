@@ -330,28 +330,36 @@ int to_string(lua_State* state) {
   return 1;
 }
 
+// Messages, templates and tokens of a long context may take longer than a slice.
+template <int (*Function)(lua_State*)>
+int method(lua_State* state) {
+  const int values = guarded<Function>(state);
+  LuaState::end_long_slice(state);
+  return values;
+}
+
 constexpr luaL_Reg kMethods[] = {
-    {"system", guarded<add_message<Role::kSystem>>},
-    {"user", guarded<add_message<Role::kUser>>},
-    {"assistant", guarded<add_message<Role::kAssistant>>},
-    {"cue", guarded<cue>},
-    {"append", guarded<append>},
-    {"fork", guarded<fork>},
-    {"generate", guarded<generate>},
-    {"score", guarded<score>},
-    {"select", guarded<select>},
-    {"embed", guarded<embed>},
-    {"tokens", guarded<tokens>},
-    {"text", guarded<text>},
-    {"messages", guarded<messages>},
-    {"truncate", guarded<truncate>},
+    {"system", method<add_message<Role::kSystem>>},
+    {"user", method<add_message<Role::kUser>>},
+    {"assistant", method<add_message<Role::kAssistant>>},
+    {"cue", method<cue>},
+    {"append", method<append>},
+    {"fork", method<fork>},
+    {"generate", method<generate>},
+    {"score", method<score>},
+    {"select", method<select>},
+    {"embed", method<embed>},
+    {"tokens", method<tokens>},
+    {"text", method<text>},
+    {"messages", method<messages>},
+    {"truncate", method<truncate>},
     {"release", guarded<release>},
     {nullptr, nullptr},
 };
 
 constexpr luaL_Reg kMetamethods[] = {
     {"__gc", guarded<release>}, {"__close", guarded<release>},
-    {"__len", guarded<length>}, {"__tostring", guarded<to_string>},
+    {"__len", method<length>},  {"__tostring", guarded<to_string>},
     {nullptr, nullptr},
 };
 
