@@ -16,7 +16,7 @@ struct ProgramLimits {
   Duration wall_max = std::chrono::seconds(600);
   int64_t tokens_max = 1'000'000;              // prompts (what was not cached) and answers
   size_t contexts_max = 1024;                  // at a time
-  size_t children_max = 256;                   // branches that run at a time
+  size_t children_max = 256;                   // branches of a group that run at a time
   size_t result_bytes_max = size_t{16} << 20;  // of its result as JSON
 };
 
