@@ -20,6 +20,9 @@ struct ProgramLimits {
   size_t result_bytes_max = size_t{16} << 20;  // of its result as JSON
 };
 
+// Branches of branches: how deep groups may be nested. Not a setting: cancelling one goes as deep.
+inline constexpr int32_t kGroupDepthMax = 200;
+
 // The codes of rows that failed by a limit, and of other ends.
 inline constexpr std::string_view kMemoryLimit = "program_memory_limit";
 inline constexpr std::string_view kInstructionLimit = "program_instruction_limit";

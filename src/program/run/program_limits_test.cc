@@ -131,9 +131,20 @@ TEST(ProgramLimits, EachLimitHasItsCode) {
 
 // The limit is noticed when the task that hit it waits already.
 TEST(ProgramLimits, BranchesWithoutEndHitTheMemoryLimit) {
-  ProgramRig rig(program_of("local f f = function() return all{f} end return pcall(f)"),
+  ProgramRig rig(program_of("local f f = function() return all{f, f} end return pcall(f)"),
                  {.memory_bytes_max = 1 << 20});
   EXPECT_EQ(rig.start().failure().code, kMemoryLimit);
+  rig.expect_nothing_left();
+}
+
+TEST(ProgramLimits, BranchesOfBranchesHaveALimit) {
+  ProgramRig rig(program_of(R"(
+    local f f = function() return all{f} end
+    local _, why = pcall(f)
+    return {why.code, why.message})"));
+  EXPECT_EQ(json_text(rig.start().result()),
+            R"(["program_children_limit","all: branches are nested 200 deep, which is the limit; )"
+            R"(end the recursion earlier"])");
   rig.expect_nothing_left();
 }
 

@@ -150,6 +150,7 @@ void ProgramRun::end_with(std::variant<json::value, llm::Failure> outcome) {
 void ProgramRun::start_branches(uint32_t group_id) {
   Group& group = groups_.at(group_id);
   const std::string stage = tasks_.at(group.waiter).stage;
+  const int32_t depth = tasks_.at(group.waiter).depth + 1;
   for (const size_t index : group.logic.to_start()) {
     const TaskId id(++tasks_given_);
     tasks_[id] = Task{.seeds = SeedPath(SeedPath::part_of(group.seed, index)),
@@ -157,6 +158,7 @@ void ProgramRun::start_branches(uint32_t group_id) {
                       .parent = group.waiter,
                       .group = group_id,
                       .index = index,
+                      .depth = depth,
                       .began = environment_.clock.now()};
     group.branches[index] = id;
     lua_->begin_branch(id, group_id, index);
@@ -259,6 +261,12 @@ void ProgramRun::go_on(TaskId id, WaitResult result) {
 std::optional<llm::Failure> ProgramRun::begin_group(TaskId task, uint32_t group, GroupKind kind,
                                                     size_t count, size_t limit) {
   Task& waiter = tasks_.at(task);
+  if (waiter.depth == kGroupDepthMax) {
+    return failure(kChildrenLimit,
+                   fmt::format("{}: branches are nested {} deep, which is the limit; end the "
+                               "recursion earlier",
+                               name_of(kind), kGroupDepthMax));
+  }
   waiter.waits = group;
   groups_.emplace(group, Group{.logic = TaskGroup(kind, count, limit),
                                .waiter = task,

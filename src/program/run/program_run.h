@@ -118,6 +118,7 @@ class ProgramRun final : public ProgramHost {
     TaskId parent;
     uint32_t group = 0;                // whose branch it is; 0: the program's own function
     size_t index = 0;                  // in that group
+    int32_t depth = 0;                 // how many groups it is a branch of
     uint64_t call = 0;                 // that it waits for; 0: none
     uint32_t waits = 0;                // the group that it waits for; 0: none
     std::optional<WaitResult> result;  // with which it goes on
