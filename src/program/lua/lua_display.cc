@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "program/lua/lua_state.h"
+
 namespace windrow::program {
 namespace {
 
@@ -24,6 +26,8 @@ int display_value(lua_State* state) {
   return 1;
 }
 
+constexpr size_t kReadBytesPerInstruction = 8;
+
 // Lua's own function, the first upvalue, with texts in the place of values that it would show with
 // their address.
 int format_values(lua_State* state) {
@@ -31,6 +35,7 @@ int format_values(lua_State* state) {
   const char* text = luaL_checklstring(state, 1, &size);
   const std::string_view format(text, size);
   const int last = lua_gettop(state);
+  size_t read_bytes = 0;  // of strings that stand for numbers
   int argument = 1;
   for (size_t place = format.find('%'); place != std::string_view::npos;
        place = format.find('%', place + 1)) {
@@ -46,11 +51,15 @@ int format_values(lua_State* state) {
                         "string.format: %%p is not available to programs, as addresses differ "
                         "from run to run; use %%s");
     }
-    if (format[place] == 's' && argument <= last && has_address(state, argument)) {
+    if (argument > last) continue;
+    if (format[place] == 's' && has_address(state, argument)) {
       push_display(state, argument, nullptr);
       lua_replace(state, argument);
+    } else if (format[place] != 's' && lua_type(state, argument) == LUA_TSTRING) {
+      read_bytes += lua_rawlen(state, argument);
     }
   }
+  LuaState::charge(state, static_cast<int64_t>(read_bytes / kReadBytesPerInstruction));
   return lua_tocfunction(state, lua_upvalueindex(1))(state);
 }
 

@@ -203,11 +203,27 @@ TEST_F(LuaEscape, WhatDoesNotEndIsEnded) {
       "local s = ('1'):rep(1000000) while true do tonumber(s) end",
       "local s = ('a'):rep(1000000) while true do utf8.len(s) end",
       "local t = {} for i = 1, 10000 do t[i] = 'x' end while true do table.concat(t) end",
-      "local t = {} for i = 1, 10000 do t[i] = i end while true do table.unpack(t) end",
+      "local t = {} for i = 1, 8000 do t[i] = i end while true do table.unpack(t) end",
       "local t = {} for i = 1, 10000 do t[i] = i end while true do table.insert(t, 1, 0) "
       "table.remove(t, 1) end",
       "local t = {} for i = 1, 10000 do t[i] = i end while true do table.move(t, 1, 10000, 2) end",
       "local t = {} for i = 1, 10000 do t[i] = i end while true do table.sort(t) end",
+      "local s = ('\\0'):rep(100000) local t = {s .. 1, s .. 2, s .. 3} "
+      "while true do table.sort(t) end",
+      "local s = ('\\0'):rep(100000) local a, b = s .. 1, s .. 2 local t = {} "
+      "for i = 1, 10000 do t[i] = i % 2 == 0 and a or b end table.sort(t)",
+      "local s = ('\\0'):rep(100000) local t = setmetatable({1, nil, nil, 4}, "
+      "{__index = function(_, i) return s .. i end}) while true do pcall(table.sort, t) end",
+      "local s, t = ('0'):rep(100000), {} for i = 1, 200 do t[i] = s end "
+      "while true do string.char(table.unpack(t)) end",
+      "local s, t = ('0'):rep(100000), {} for i = 1, 200 do t[i] = s end "
+      "while true do utf8.char(table.unpack(t)) end",
+      "local s, t = ('0'):rep(100000), {} for i = 1, 200 do t[i] = s end "
+      "while true do math.max(table.unpack(t)) math.min(table.unpack(t)) end",
+      "local s, t = ('0'):rep(100000), {} for i = 1, 200 do t[i] = s end "
+      "while true do string.pack(('d'):rep(200), table.unpack(t)) end",
+      "local s, t = ('0'):rep(100000), {} for i = 1, 200 do t[i] = s end "
+      "while true do string.format(('%d'):rep(200), table.unpack(t)) end",
   };
   for (const std::string_view program : kPrograms) {
     const ScriptEnd end = attack(program);
@@ -235,6 +251,76 @@ TEST_F(LuaEscape, WhatGrowsIsEnded) {
     const ScriptEnd end = attack(program);
     EXPECT_FALSE(end.has_returned) << program;
     EXPECT_EQ(end.limit, kMemoryLimit) << end.text << "\n" << program;
+  }
+}
+
+// Each would fill the stack within one instruction, or with many values, also where an error could
+// be caught. The longest stack of Lua's own, a million values, takes minutes.
+TEST_F(LuaEscape, WhatFillsTheStackIsEnded) {
+  constexpr std::array kPrograms = {
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t t()",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t return t(1, 2, 3)",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t while true do pcall(t) end",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t while true do xpcall(t, type) "
+      "end",
+      "local a, b = setmetatable({}, {}), setmetatable({}, {}) "
+      "getmetatable(a).__call = b getmetatable(b).__call = a return a()",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t "
+      "return setmetatable({}, {__index = function(...) return t(...) end}).x",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t "
+      "setmetatable({}, {__newindex = function(...) t(...) end}).x = 1",
+      "local t = setmetatable({}, {}) local m = getmetatable(t) m.__call = t m.__eq = t "
+      "return t == setmetatable({}, m)",
+      "local t = setmetatable({}, {}) local m = getmetatable(t) m.__call = t m.__lt = t return t < "
+      "t",
+      "local t = setmetatable({}, {}) local m = getmetatable(t) m.__call = t m.__concat = t "
+      "return t .. t",
+      "local t = setmetatable({}, {}) local m = getmetatable(t) m.__call = t m.__close = t "
+      "do local x <close> = t end",
+      "local t = setmetatable({}, {}) local m = getmetatable(t) m.__call = t m.__close = t "
+      "pcall(function() local x <close> = t error('go') end)",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t for _ in t do end",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t "
+      "table.sort({3, 2, 1}, function(...) return t(...) end)",
+      "local t = setmetatable({}, {}) getmetatable(t).__call = t "
+      "return ('a'):gsub('a', function() return t() end)",
+      "local function f() return 1 + f() end return f()",
+      "local function f(...) return f(1, ...) end return f()",
+      "local function f(...) return (f(1, 2, 3, 4, 5, 6, 7, 8, ...)) end while true do pcall(f) "
+      "end",
+      "local n = 0 local function f() n = n + 1 f() n = n - 1 end while true do pcall(f) end",
+      "while true do pcall(string.byte, ('x'):rep(100000), 1, -1) end",
+      "while true do pcall(utf8.codepoint, ('x'):rep(100000), 1, -1) end",
+      "while true do pcall(string.unpack, ('b'):rep(100000), ('x'):rep(100000)) end",
+  };
+  for (const std::string_view program : kPrograms) {
+    const ScriptEnd end = attack(program);
+    EXPECT_FALSE(end.has_returned) << program;
+    EXPECT_EQ(end.limit, kMemoryLimit) << end.text << "\n" << program;
+    EXPECT_TRUE(end.text.starts_with("stack limit of 20480 values exceeded")) << end.text;
+  }
+}
+
+TEST_F(LuaEscape, DeepRecursionAndManyValuesWithinTheLimitWork) {
+  constexpr std::array kPrograms = {
+      "local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end "
+      "for i = 1, 10 do assert(f(4000) == 4000) end",
+      "local function f(n) if n == 0 then return 0 end local a, b, c = n, n, n "
+      "return a - b + 1 + f(c - 1) end assert(f(2000) == 2000)",
+      "local function f(n) if n > 0 then return f(n - 1) end return 7 end assert(f(100000) == 7)",
+      "local t = {} for i = 1, 8000 do t[i] = i end "
+      "for i = 1, 10 do assert(select('#', table.unpack(t)) == 8000) end "
+      "assert(math.max(table.unpack(t)) == 8000) assert(#table.pack(table.unpack(t)) == 8000)",
+      "local ok, text = pcall(table.unpack, {}, 1, 8001) "
+      "assert(not ok and text:find('table.unpack: a range of 8001 is above the limit of 8000'))",
+      "local f = print for i = 1, 50 do f = setmetatable({}, {__call = f}) end "
+      "local ok = pcall(f) assert(not ok)",
+      "local f = function(...) return select('#', ...) end "
+      "for i = 1, 50 do f = setmetatable({}, {__call = f}) end assert(f(1) == 51)",
+  };
+  for (const std::string_view program : kPrograms) {
+    const ScriptEnd end = attack(std::string(program) + " return 'works'");
+    EXPECT_EQ(end.text, "works") << program;
   }
 }
 

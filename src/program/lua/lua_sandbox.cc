@@ -64,12 +64,15 @@ int call_with_handler(lua_State* state) {
   return call_and_catch(state);
 }
 
-// A function that takes time in proportion to the string that is its first argument.
-int charge_string(lua_State* state) {
+// A function that takes time in proportion to the strings that are its arguments: it walks over
+// them, or reads each as a number.
+int charge_strings(lua_State* state) {
   constexpr size_t kBytesPerInstruction = 8;
-  if (lua_type(state, 1) == LUA_TSTRING) {
-    LuaState::charge(state, static_cast<int64_t>(lua_rawlen(state, 1) / kBytesPerInstruction));
+  size_t bytes = 0;
+  for (int i = lua_gettop(state); i > 0; --i) {
+    if (lua_type(state, i) == LUA_TSTRING) bytes += lua_rawlen(state, i);
   }
+  LuaState::charge(state, static_cast<int64_t>(bytes / kBytesPerInstruction));
   return call_basic_function(state);
 }
 
@@ -94,7 +97,7 @@ void open_basic(lua_State* state) {
   replace_function(state, "setmetatable", set_metatable);
   replace_function(state, "pcall", call_and_catch);
   replace_function(state, "xpcall", call_with_handler);
-  replace_function(state, "tonumber", charge_string);
+  replace_function(state, "tonumber", charge_strings);
   lua_pop(state, 1);
 }
 
@@ -108,8 +111,8 @@ void protect_string_metatable(lua_State* state) {
 
 void open_utf8(lua_State* state) {
   luaL_requiref(state, LUA_UTF8LIBNAME, luaopen_utf8, 1);
-  for (const char* name : std::array{"len", "codepoint", "offset"}) {
-    replace_function(state, name, charge_string);
+  for (const char* name : std::array{"char", "len", "codepoint", "offset"}) {
+    replace_function(state, name, charge_strings);
   }
   lua_pop(state, 1);
 }
@@ -121,6 +124,16 @@ void open_math(lua_State* state) {
                                      "ldexp", "log10", "atan2"}) {
     remove_function(state, name);
   }
+  replace_function(state, "max", charge_strings);
+  replace_function(state, "min", charge_strings);
+  lua_pop(state, 1);
+}
+
+// Of those in lua_strings.h that are Lua's own.
+void charge_string_functions(lua_State* state) {
+  lua_getglobal(state, LUA_STRLIBNAME);
+  replace_function(state, "char", charge_strings);
+  replace_function(state, "pack", charge_strings);
   lua_pop(state, 1);
 }
 
@@ -130,6 +143,7 @@ void open_sandbox(lua_State* state) {
   open_basic(state);
   open_pairs(state);
   open_strings(state);
+  charge_string_functions(state);
   open_display(state);
   protect_string_metatable(state);
   open_tables(state);

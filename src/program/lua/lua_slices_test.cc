@@ -13,6 +13,7 @@
 namespace windrow::program {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // Time that moves by itself, between `least` and `most` each time that it is read.
@@ -88,11 +89,42 @@ TEST(LuaSlices, InstructionsCountWhereNoSliceCanEnd) {
     ProgramLimits limits;
     limits.instructions_max = 1'000'000;
     const SlicedEnd end = run_sliced(
-        MovingClock(milliseconds(0), milliseconds(3)), limits,
+        MovingClock(microseconds(0), microseconds(300)), limits,
         "table.sort({3, 2, 1}, function() while true do " + std::string(body) + " end end)");
     EXPECT_EQ(end.outcome, LuaOutcome::kFailed);
     EXPECT_TRUE(end.text.starts_with("instruction limit of 1000000 exceeded")) << end.text;
   }
+}
+
+// A few instructions there can take long.
+TEST(LuaSlices, TimeIsLimitedWhereNoSliceCanEnd) {
+  for (const char* source : {
+           "table.sort({3, 2, 1}, function() while true do end end)",
+           "while true do pcall(string.gsub, 'x', 'x', function() while true do end end) end",
+           "local x <close> = setmetatable({}, {__close = function() while true do end end}) "
+           "table.sort({3, 2, 1}, function() while true do end end)",
+       }) {
+    const SlicedEnd end =
+        run_sliced(MovingClock(milliseconds(4), milliseconds(4)), ProgramLimits(), source);
+    EXPECT_EQ(end.outcome, LuaOutcome::kFailed);
+    EXPECT_TRUE(end.text.starts_with("a function ran for 5 seconds where nothing")) << end.text;
+  }
+}
+
+// The clock is looked at more often where an instruction works on something long.
+TEST(LuaSlices, SlicesAreShortWhereStringsAreLong) {
+  const auto slices = [](const std::string& before) {
+    return run_sliced(MovingClock(kSliceTime, kSliceTime), {},
+                      before + " for i = 1, 10000 do end return 'done'")
+        .slices;
+  };
+  const int normally = slices("");
+  EXPECT_NEAR(normally, 100, 5);
+  EXPECT_NEAR(slices("local s = ('x'):rep(20000)"), 1000, 10);
+  EXPECT_NEAR(slices("local s = ('x'):rep(2000000)"), 5000, 50);
+  EXPECT_NEAR(slices("local function f(n) if n > 0 then return 1 + f(n - 1) end return 0 end "
+                     "f(2000)"),
+              5000, 4000);
 }
 
 TEST(LuaSlices, ASliceMayEndAtAnyInstruction) {

@@ -25,6 +25,11 @@ constexpr size_t kCollectedBytesPerInstruction = 256;
 constexpr size_t kLargeBlockBytes = 1024;
 constexpr size_t kLargeBytesPerInstruction = 32;
 
+constexpr const char* kUnbrokenText =
+    "a function ran for 5 seconds where nothing can interrupt it: within table.sort, string.gsub "
+    "or "
+    "a <close> handler; do less in it, or take shorter strings";
+
 constexpr const char* kInternalError = "internal error: an exception that is not Lua's";
 
 std::string limit_text(size_t bytes) {
@@ -102,6 +107,7 @@ LuaOutcome LuaState::resume(lua_State* coroutine, int arguments, int* results) {
     is_sliced_ = false;
     slice_began_ = clock_.now();
     slice_instructions_ = 0;
+    if (instructions_at_once() < lua_gethookcount(coroutine)) stop_at_next_instruction();
     status = lua_resume(coroutine, nullptr, arguments, results);
     running_ = outer;
     instructions_ += std::exchange(work_, 0);
@@ -124,6 +130,7 @@ LuaOutcome LuaState::resume(lua_State* coroutine, int arguments, int* results) {
 void LuaState::close(lua_State* coroutine) {
   if (is_forbidden()) return;
   lua_State* const outer = std::exchange(running_, coroutine);
+  slice_began_ = clock_.now();
   lua_resetthread(coroutine);
   running_ = outer;
   notice_limits();
@@ -163,25 +170,55 @@ void LuaState::collect() {
 
 void* LuaState::allocate(void* self, void* block, size_t old_bytes, size_t new_bytes) {
   auto& state = *static_cast<LuaState*>(self);
-  if (block == nullptr) old_bytes = 0;  // then it is the kind of value
-  if (new_bytes == 0) {
-    std::free(block);
-    state.bytes_ -= old_bytes;
+  const int instructions = state.instructions_at_once();
+  void* const made = block == nullptr ? state.make(old_bytes, new_bytes)
+                                      : state.resize(block, old_bytes, new_bytes);
+  if (state.instructions_at_once() < instructions || state.blocks_.has_long_stack())
+    state.stop_at_next_instruction();
+  return made;
+}
+
+// `kind`: what Lua says of a new block in place of its old size.
+void* LuaState::make(size_t kind, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (blocks_.would_be_long_stack(kind, bytes)) {
+    out_of_stack_ = true;
+    stop_at_next_instruction();
     return nullptr;
   }
-  if (new_bytes > old_bytes && !state.may_grow(new_bytes - old_bytes)) return nullptr;
-  void* const grown = std::realloc(block, new_bytes);
-  if (grown == nullptr) return nullptr;
-  state.bytes_ = state.bytes_ - old_bytes + new_bytes;
-  state.bytes_peak_ = std::max(state.bytes_peak_, state.bytes_);
-  return grown;
+  if (!may_grow(bytes)) return nullptr;
+  void* const made = std::malloc(bytes);
+  if (made == nullptr) return nullptr;
+  blocks_.on_made(made, kind, bytes);
+  count_bytes(0, bytes);
+  return made;
+}
+
+void* LuaState::resize(void* block, size_t old_bytes, size_t new_bytes) {
+  if (new_bytes == 0) {
+    blocks_.on_freed(block, old_bytes);
+    std::free(block);
+    bytes_ -= old_bytes;
+    return nullptr;
+  }
+  if (new_bytes > old_bytes && !may_grow(new_bytes - old_bytes)) return nullptr;
+  void* const made = std::realloc(block, new_bytes);
+  if (made == nullptr) return nullptr;
+  blocks_.on_resized(block, old_bytes, made, new_bytes);
+  count_bytes(old_bytes, new_bytes);
+  return made;
+}
+
+void LuaState::count_bytes(size_t old_bytes, size_t new_bytes) {
+  bytes_ = bytes_ - old_bytes + new_bytes;
+  bytes_peak_ = std::max(bytes_peak_, bytes_);
 }
 
 // A request that is refused twice has failed: between the two Lua has collected all garbage. The
 // buffers of string functions ask once; what they raise resume() knows by its text.
 // Nothing here may throw, and no message is made: Lua is in the middle of something.
 bool LuaState::may_grow(size_t bytes) {
-  const bool has_slack = out_of_memory_ || is_forbidden();
+  const bool has_slack = out_of_memory_ || out_of_stack_ || is_forbidden();
   const size_t limit = limits_.memory_bytes_max + (has_slack ? kSlackBytes : 0);
   const bool fits = bytes <= limit && bytes_ <= limit - bytes;
   if (fits) {
@@ -208,6 +245,10 @@ void LuaState::count_work(int64_t instructions) {
     stop_at_next_instruction();
 }
 
+int LuaState::instructions_at_once() const {
+  return blocks_.instructions_at_once(hook_instructions_);
+}
+
 bool LuaState::is_slice_over() const {
   return slice_instructions_ >= kSliceInstructions || clock_.now() - slice_began_ >= kSliceTime;
 }
@@ -222,7 +263,12 @@ void LuaState::stop_at_next_instruction() {
 // The errors of limits are made here, where memory may be taken.
 void LuaState::notice_limits() {
   if (is_forbidden()) return;
-  if (out_of_memory_) {
+  if (out_of_stack_ || blocks_.has_long_stack()) {
+    forbid(kMemoryLimit,
+           fmt::format("stack limit of {} values exceeded; call functions less deeply "
+                       "within each other, or pass fewer values at a time",
+                       kStackSlotsMax));
+  } else if (out_of_memory_) {
     forbid(kMemoryLimit, fmt::format("memory limit of {} exceeded; keep less at a time, or raise "
                                      "--program-memory-mb",
                                      limit_text(limits_.memory_bytes_max)));
@@ -234,23 +280,26 @@ void LuaState::notice_limits() {
   }
 }
 
-// Runs after every hook_instructions_ of a coroutine, or earlier when there was work in C; what is
-// cut short counts as a whole, so that nothing runs uncounted. An
-// error that is raised here leaves the hooks of the coroutine off until a pcall has caught it; so
-// where the coroutine can be suspended it is, and resume() fails instead of going on.
+// Runs after every instructions_at_once() of a coroutine, or earlier when there was work in C; what
+// is cut short counts as a whole, so that nothing runs uncounted. An error that is raised here
+// leaves the hooks of the coroutine off until a pcall has caught it; so where the coroutine can be
+// suspended it is, and resume() fails instead of going on.
 void LuaState::on_count(lua_State* state, lua_Debug* record) {
   static_cast<void>(record);
   LuaState& self = of(state);
-  const int64_t done = self.hook_instructions_ + std::exchange(self.work_, 0);
+  const int armed = lua_gethookcount(state);
+  const int64_t done =
+      (armed == 1 ? self.hook_instructions_ : armed) + std::exchange(self.work_, 0);
   self.instructions_ += done;
   self.slice_instructions_ += done;
   self.notice_limits();
-  if (const int wanted = self.is_forbidden() ? 1 : self.hook_instructions_;
-      lua_gethookcount(state) != wanted) {
+  const bool can_end = lua_isyieldable(state) != 0;
+  if (!can_end && !self.is_forbidden() && self.clock_.now() - self.slice_began_ >= kUnbrokenTimeMax)
+    self.forbid(kTimeLimit, kUnbrokenText);
+  if (const int wanted = self.is_forbidden() ? 1 : self.instructions_at_once(); armed != wanted)
     lua_sethook(state, &LuaState::on_count, LUA_MASKCOUNT, wanted);
-  }
   if (!self.is_forbidden() && !self.is_slice_over()) return;
-  if (lua_isyieldable(state) != 0) {
+  if (can_end) {
     self.is_sliced_ = true;
     lua_yield(state, 0);
   } else if (self.is_forbidden()) {

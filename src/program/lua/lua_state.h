@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "program/limits.h"
+#include "program/lua/lua_blocks.h"
 
 namespace windrow::program {
 
@@ -24,8 +25,14 @@ namespace windrow::program {
 inline constexpr int kSliceInstructions = 100'000;
 inline constexpr Duration kSliceTime = std::chrono::milliseconds(5);
 
-// How often a limit and the end of a slice are noticed.
-inline constexpr int kHookInstructions = 1000;
+// A slice cannot end within functions that C calls: an order of table.sort, a replacement of
+// string.gsub, a handler of <close>. Where it goes on for this long the program is ended. What
+// instructions_max allows takes a fraction of it, unless each of them works on long strings.
+inline constexpr Duration kUnbrokenTimeMax = std::chrono::seconds(5);
+
+// How often a limit and the end of a slice are noticed, where no instruction can take long
+// (LuaBlocks).
+inline constexpr int kHookInstructions = 100;
 
 // How a coroutine came back from resume().
 enum class LuaOutcome : uint8_t {
@@ -102,7 +109,11 @@ class LuaState {
   static void on_count(lua_State* state, lua_Debug* record);
   static int on_panic(lua_State* state);
 
+  void* make(size_t kind, size_t bytes);
+  void* resize(void* block, size_t old_bytes, size_t new_bytes);
+  void count_bytes(size_t old_bytes, size_t new_bytes);
   bool may_grow(size_t bytes);
+  int instructions_at_once() const;
   void count_work(int64_t instructions);
   bool is_slice_over() const;
   void stop_at_next_instruction();
@@ -120,7 +131,9 @@ class LuaState {
   int64_t slice_instructions_ = 0;  // of this slice
   size_t bytes_ = 0;
   size_t bytes_peak_ = 0;
+  LuaBlocks blocks_;
   bool out_of_memory_ = false;
+  bool out_of_stack_ = false;
   size_t refused_bytes_ = 0;  // of the last request, if it was refused
   int64_t instructions_ = 0;
   int64_t work_ = 0;  // charged and not yet part of instructions_

@@ -24,14 +24,15 @@ int call_table_function(lua_State* state, int64_t count) {
 }
 
 // Refuses `first`..`last` when that is too long; otherwise its length.
-int64_t checked_range(lua_State* state, lua_Integer first, lua_Integer last) {
+int64_t checked_range(lua_State* state, lua_Integer first, lua_Integer last,
+                      int64_t most = kTableLengthMax) {
   if (first > last) return 0;
   const uint64_t count = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
-  if (count >= static_cast<uint64_t>(kTableLengthMax)) {
+  if (count >= static_cast<uint64_t>(most)) {
     const std::string given =
         count == std::numeric_limits<uint64_t>::max() ? "2^64" : std::to_string(count + 1);
     luaL_error(state, "table.%s: a range of %s is above the limit of %d",
-               table_function_name(state), given.c_str(), static_cast<int>(kTableLengthMax));
+               table_function_name(state), given.c_str(), static_cast<int>(most));
   }
   return static_cast<int64_t>(count) + 1;
 }
@@ -68,10 +69,28 @@ int move_values(lua_State* state) {
   return call_table_function(state, count);
 }
 
+// What it costs to compare the first `count` values once, apart from the calls: long strings.
+int64_t cost_of_strings(lua_State* state, int64_t count) {
+  constexpr size_t kShortBytes = 64;
+  constexpr size_t kBytesPerInstruction = 4;
+  size_t bytes = 0;
+  for (int64_t i = 1; i <= count; ++i) {
+    if (lua_geti(state, 1, i) == LUA_TSTRING) {
+      const size_t size = lua_rawlen(state, -1);
+      if (size > kShortBytes) bytes += size;
+    }
+    lua_pop(state, 1);
+  }
+  return static_cast<int64_t>(bytes / kBytesPerInstruction);
+}
+
 int sort_values(lua_State* state) {
   const int64_t count = checked_range(state, 1, plain_length(state));
   const auto comparisons = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(count)));
-  return call_table_function(state, count * comparisons);
+  LuaState::charge(state, count * comparisons * kElementCost);
+  const bool has_order = !lua_isnoneornil(state, 2);
+  if (!has_order) LuaState::charge(state, comparisons * cost_of_strings(state, count));
+  return call_table_function(state, 0);
 }
 
 // The length is found once, and given to Lua's function as the end of the range.
@@ -95,7 +114,7 @@ int unpack_values(lua_State* state) {
   lua_settop(state, 3);
   fix_end(state, 3);
   const int64_t count =
-      checked_range(state, luaL_optinteger(state, 2, 1), luaL_checkinteger(state, 3));
+      checked_range(state, luaL_optinteger(state, 2, 1), luaL_checkinteger(state, 3), kUnpackedMax);
   return call_table_function(state, count);
 }
 

@@ -11,6 +11,9 @@ namespace windrow::program {
 
 inline constexpr int64_t kTableLengthMax = 1 << 20;
 
+// The values that unpack returns at once; they lie on the stack (kStackSlotsMax).
+inline constexpr int64_t kUnpackedMax = 8000;
+
 // Sets the global `table`: insert, remove, concat, unpack, pack, move, sort.
 void open_tables(lua_State* state);
 
