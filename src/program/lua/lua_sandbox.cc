@@ -129,7 +129,7 @@ void open_math(lua_State* state) {
   lua_pop(state, 1);
 }
 
-// Of those in lua_strings.h that are Lua's own.
+// Functions that lua_strings.h leaves as they are in Lua.
 void charge_string_functions(lua_State* state) {
   lua_getglobal(state, LUA_STRLIBNAME);
   replace_function(state, "char", charge_strings);
