@@ -23,7 +23,7 @@ llm::Failure not_found(std::string message) {
           .param = "model"};
 }
 
-// Those that work without a name for this endpoint could mean.
+// The models that work without a name could mean at this endpoint.
 std::vector<const JobRoute*> meant_by_none(const std::vector<JobRoute>& routes,
                                            llm::Endpoint endpoint) {
   std::vector<const JobRoute*> meant;

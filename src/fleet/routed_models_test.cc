@@ -80,6 +80,49 @@ TEST_F(RoutedModelsTest, OnlyOneAnswersAnyName) {
   }
 }
 
+// A model that chats gives vectors too; the encoder was made to.
+TEST_F(RoutedModelsTest, OfSeveralTheOnlyOneThatAnswersIsMeant) {
+  OpenFleet fleet({{.model = "chat",
+                    .dispatcher = &one_,
+                    .endpoints = {Endpoint::kChatCompletions, Endpoint::kEmbeddings}},
+                   {.model = "embed",
+                    .dispatcher = &other_,
+                    .endpoints = {Endpoint::kEmbeddings},
+                    .embeds_first = true}});
+  RoutedModels models(fleet);
+  EXPECT_EQ(std::get<dispatch::Model>(models.find(Endpoint::kChatCompletions, "")).name, "chat");
+  EXPECT_EQ(std::get<dispatch::Model>(models.find(Endpoint::kEmbeddings, "")).name, "embed");
+  EXPECT_EQ(std::get<dispatch::Model>(models.find(Endpoint::kEmbeddings, "chat")).name, "chat");
+  const auto none = models.find(Endpoint::kRerank, "");
+  EXPECT_EQ(std::get<llm::Failure>(none).message,
+            "no model is named, and none of several answers /v1/rerank; name one");
+}
+
+TEST_F(RoutedModelsTest, WhereSeveralAnswerTheErrorSaysHowToNameOne) {
+  const llm::EndpointSet both = {Endpoint::kChatCompletions, Endpoint::kEmbeddings};
+  OpenFleet fleet({{.model = "a", .dispatcher = &one_, .endpoints = both},
+                   {.model = "b", .dispatcher = &other_, .endpoints = both}});
+  RoutedModels models(fleet, {.of_chats = "write --chat", .of_embeddings = "write --embed"});
+  EXPECT_EQ(std::get<llm::Failure>(models.find(Endpoint::kChatCompletions, "")).message,
+            "no model is named, and a, b answer /v1/chat/completions; write --chat");
+  EXPECT_EQ(std::get<llm::Failure>(models.find(Endpoint::kEmbeddings, "")).message,
+            "no model is named, and a, b answer /v1/embeddings; write --embed");
+}
+
+TEST_F(RoutedModelsTest, OfServersTheOnlyModelThatTheyListIsMeant) {
+  const auto found_with = [&](std::vector<std::string> listed) {
+    OpenFleet fleet(
+        {{.model = "upstream", .dispatcher = &one_, .raw = true, .listed = std::move(listed)}});
+    return RoutedModels(fleet).find(Endpoint::kChatCompletions, "");
+  };
+  EXPECT_EQ(std::get<dispatch::Model>(found_with({"m"})).name, "m");
+  EXPECT_TRUE(std::get<dispatch::Model>(found_with({"m"})).raw);
+  EXPECT_EQ(std::get<llm::Failure>(found_with({"m", "n"})).message,
+            "no model is named, and the servers list m, n; name one");
+  EXPECT_EQ(std::get<llm::Failure>(found_with({})).message,
+            "no model is named, and the servers list none; name one");
+}
+
 TEST_F(RoutedModelsTest, UpstreamsGetTheNameThatWasAsked) {
   OpenFleet fleet({{.model = "upstream", .dispatcher = &one_, .raw = true}},
                   {.upstreams_of = [](const std::string& name) { return name == "x" ? 6U : 1U; }});

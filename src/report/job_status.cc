@@ -258,7 +258,7 @@ std::string state_text(const JobStatus& status) {
                  ? "finished"
                  : "finished; the same command with --retry-failed runs the failed rows again";
     case JobState::kIncomplete:
-      return "not finished: the last run left rows out; `windrow run` runs them";
+      return "not finished: the last run left rows out; the command that began the job runs them";
     case JobState::kInterrupted:
       return "interrupted; the same command continues";
     case JobState::kFailed:

@@ -11,6 +11,7 @@
 
 #include "end_to_end/job_folder.h"
 #include "end_to_end/process.h"
+#include "end_to_end/sim_upstream.h"
 
 namespace windrow::end_to_end {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* kResults = "results.jsonl";
 constexpr const char* kErrors = "results.errors.jsonl";
@@ -130,10 +132,10 @@ TEST_F(Exec, ASecondSignalEndsAtOnceAndNoInstanceIsAFailure) {
   const Words words =
       job("sim:step-us=20000,answer-tokens=100000,context=1000000", {"--grace", "3600"});
   folder_.write("program.lua",
-                "return function() return Context.new():user('x'):generate{max_tokens = 90000, "
-                "temperature = 0}.text end");
+                "return function() log('begun') return Context.new():user('x'):generate{"
+                "max_tokens = 90000, temperature = 0}.text end");
   Process process(folder_.command(words));
-  ASSERT_TRUE(process.wait_for_errors("rows")) << process.wait();
+  ASSERT_TRUE(process.wait_for_errors("row-1: begun")) << process.wait();
   process.send(SIGINT);
   ASSERT_TRUE(process.wait_for_errors("stopping: running rows may finish")) << process.wait();
   process.send(SIGINT);
@@ -146,6 +148,10 @@ TEST_F(Exec, AChangedProgramIsRefusedAndAHigherLimitIsNot) {
   EXPECT_EQ(limited.code, 1) << limited;
   ASSERT_EQ(read_log(folder_, kErrors).size(), 40U);
   EXPECT_EQ(member(read_log(folder_, kErrors)[0].json, "error.code"), "\"program_token_limit\"");
+  EXPECT_THAT(limited.errors, HasSubstr("windrow exec program.lua --input rows.jsonl -o "
+                                        "results.jsonl --retry-failed"));
+  EXPECT_THAT(limited.errors, Not(HasSubstr("windrow retry")));
+  EXPECT_THAT(limited.errors, Not(HasSubstr("answers every row"))) << "rows name no models";
 
   const Ended retry = folder_.windrow({"retry", kErrors, "--model", kInstant});
   EXPECT_EQ(retry.code, 2) << retry;
@@ -208,6 +214,63 @@ TEST_F(Exec, WhatCannotRunIsRefusedBeforeAnythingIsOpened) {
   EXPECT_EQ(same.code, 2) << same;
   EXPECT_EQ(folder_.read("program.lua"), kProgram);
   EXPECT_FALSE(folder_.has(kResults));
+}
+
+TEST_F(Exec, OfSeveralModelsTheOnlyOneThatAnswersIsTheDefault) {
+  folder_.write("program.lua",
+                "return function()\n"
+                "  local ctx = Context.new():user('x')\n"
+                "  ctx:generate{max_tokens = 4}\n"
+                "  return #ctx:embed() > 1\n"
+                "end");
+  folder_.use_model(model_path("bert"), "embed.gguf");
+  const Words two = {"exec", "program.lua", "--model", "chat=" + std::string(kInstant), "--model"};
+  Words words = two;
+  words.emplace_back("embed=embed.gguf");
+  const Ended ended = folder_.windrow(words);
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(ended.output, "true\n");
+
+  words = two;
+  words.push_back("more=" + std::string(kInstant));
+  const Ended unclear = folder_.windrow(words);
+  EXPECT_EQ(unclear.code, 1) << unclear;
+  EXPECT_THAT(unclear.errors, HasSubstr("chat, more answer /v1/chat/completions; name one with "
+                                        "--program-model"));
+}
+
+TEST_F(Exec, AServerIsAskedForTheOnlyModelThatItLists) {
+  const auto job_at = [](const std::string& url, const Words& more = {}) {
+    Words words = {"exec", "program.lua", "--input",    "rows.jsonl",
+                   "-o",   kResults,      "--upstream", url};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Words quick = {"--request-ms", "0", "--token-ms", "0", "--prompt-token-us", "0"};
+  const auto with_models = [&](const Words& models) {
+    Words words = quick;
+    for (const std::string& model : models)
+      words.insert(words.end(), {"--model", model});
+    return words;
+  };
+  folder_.write("rows.jsonl", rows(1, 2));
+  {
+    const SimUpstream two(folder_, with_models({"m", "n"}));
+    const Ended refused = folder_.windrow(job_at(two.url()));
+    EXPECT_EQ(refused.code, 2) << refused;
+    EXPECT_THAT(refused.errors, HasSubstr("has m, n"));
+    EXPECT_THAT(refused.errors, HasSubstr("--program-model"));
+    EXPECT_FALSE(folder_.has(kResults));
+    const Ended once = folder_.windrow({"exec", "program.lua", "--upstream", two.url()});
+    EXPECT_EQ(once.code, 2) << once;
+    EXPECT_THAT(once.errors, HasSubstr("--program-model"));
+    const Ended named = folder_.windrow(job_at(two.url(), {"--program-model", "n"}));
+    EXPECT_EQ(named.code, 0) << named;
+  }
+  const SimUpstream one(folder_, with_models({"m"}));
+  const Ended ended = folder_.windrow(job_at(one.url(), {"--fresh"}));
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(results_in(folder_, kResults).size(), 2U);
 }
 
 TEST_F(Exec, AnInstanceThatLoopsHarmsNoOtherRow) {

@@ -67,8 +67,7 @@ def exec_once(source, given):
                 if not name.startswith("WINDROW_")}
         return subprocess.run(
             [PROGRAM, "exec", str(path), "--arg", json.dumps(given), "--model",
-             f"demo={MODELS}/windrow-demo.gguf", "--program-model", "demo", "--model",
-             f"embed={MODELS}/windrow-embed.gguf"],
+             f"demo={MODELS}/windrow-demo.gguf", "--model", f"embed={MODELS}/windrow-embed.gguf"],
             cwd=folder, env=kept | {"XDG_CONFIG_HOME": folder, "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 

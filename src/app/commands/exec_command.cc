@@ -43,7 +43,8 @@ using SharedProgram = std::shared_ptr<const program::Program>;
 // --- one instance for each row ------------------------------------------------------------------
 
 Result<batch::JobOptions> exec_job_options(const ExecCommand& command, const Settings& settings,
-                                     const FleetChoice& choice, const program::Program& program) {
+                                           const FleetChoice& choice,
+                                           const program::Program& program) {
   Result<std::vector<batch::JobSetting>> fixed = settings_of_job(settings, choice);
   if (!fixed) return fixed.error();
   for (batch::JobSetting& setting :
@@ -75,18 +76,23 @@ int run_rows(const ExecCommand& command, const SharedProgram& program, FleetChoi
   if (!input) return context.fail(input.error());
 
   ExecTrace trace(command.trace, context.clock());
-  const int exit_code = run_job({.input = command.input,
-                                 .output = command.output,
-                                 .options = *std::move(options),
-                                 .choice = choice,
-                                 .answerer =
-                                     [&](fleet::JobFleet& fleet, fleet::JobHooks hooks) {
-                                       return std::make_unique<ExecPrograms>(
-                                           program, fleet, std::move(hooks), trace, settings,
-                                           context.clock(), context.console());
-                                     },
-                                 .on_rows = trace.observer()},
-                                **input, context, relay);
+  const auto answerer = [&](fleet::JobFleet& fleet,
+                            fleet::JobHooks hooks) -> Result<std::unique_ptr<RowsAnswerer>> {
+    if (Result<void> named = check_server_model(fleet, settings); !named) return named.error();
+    return std::make_unique<ExecPrograms>(program, fleet, std::move(hooks), trace, settings,
+                                          context.clock(), context.console());
+  };
+  const int exit_code =
+      run_job({.input = command.input,
+               .output = command.output,
+               .options = *std::move(options),
+               .choice = choice,
+               .answerer = answerer,
+               .on_rows = trace.observer(),
+               .retry = fmt::format("windrow exec {} --input {} -o {} "
+                                    "--retry-failed, with the same other flags",
+                                    command.program, command.input, command.output)},
+              **input, context, relay);
   trace.write(context.disk(), context.console());
   return exit_code;
 }
@@ -146,6 +152,8 @@ int run_once(const ExecCommand& command, const SharedProgram& program, FleetChoi
                                                },
                                            .on_all_failed = [&] { by_fleet.stop(); }});
   if (!opened) return context.fail(opened.error());
+  if (const Result<void> named = check_server_model(*fleet, settings); !named)
+    return context.fail(named.error());
 
   std::promise<dispatch::DispatchResult> promise;
   dispatch::DispatchResult end;

@@ -1,6 +1,7 @@
 #include "app/commands/exec_programs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,22 @@ program::DispatchedProgramModelsOptions models_options(fleet::JobFleet& fleet,
   return options;
 }
 
+fleet::NamingHelp naming_help() {
+  return {
+      .of_chats = "name one with --program-model, or in the program: Context.new{model = \"NAME\"}",
+      .of_embeddings =
+          "name one with --program-embed-model, or in the program: "
+          "ctx:embed(texts, {model = \"NAME\"})"};
+}
+
+// The model of servers that contexts ask where neither they nor --program-model name one; empty:
+// there is none.
+std::string server_model(const fleet::JobFleet& fleet, const Settings& settings) {
+  const std::vector<fleet::JobRoute> routes = fleet.routes();
+  if (!settings.program_model.empty() || !routes.front().raw) return "";
+  return routes.front().listed.size() == 1 ? routes.front().listed.front() : "";
+}
+
 program::ProgramLoopOptions loop_options(const Settings& settings, Console& console) {
   return {.limits = program_limits(settings),
           .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
@@ -67,11 +84,24 @@ void ExecTrace::write(store::Disk& disk, Console& console) const {
   if (!written) console.warn(fmt::format("there is no trace: {}", written.error().message));
 }
 
+Result<void> check_server_model(const fleet::JobFleet& fleet, const Settings& settings) {
+  const fleet::JobRoute route = fleet.routes().front();
+  if (!route.raw || !settings.program_model.empty() || route.listed.size() == 1) return {};
+  const std::string has = route.listed.empty()
+                              ? "does not say which models it has"
+                              : fmt::format("has {}", fmt::join(route.listed, ", "));
+  return Error{ErrorKind::kInvalid,
+               fmt::format("--upstream {}, so contexts for which the program names no model need "
+                           "one: name it with --program-model",
+                           has)};
+}
+
 ExecPrograms::ExecPrograms(std::shared_ptr<const program::Program> program, fleet::JobFleet& fleet,
                            fleet::JobHooks hooks, ExecTrace& trace, const Settings& settings,
                            const Clock& clock, Console& console)
     : name_(program->name),
-      routed_(fleet),
+      server_model_(server_model(fleet, settings)),
+      routed_(fleet, naming_help()),
       models_(routed_, models_options(fleet, std::move(hooks), settings)),
       loop_(std::move(program), models_, trace.passes(), trace.trace(), clock,
             loop_options(settings, console)),
@@ -81,6 +111,13 @@ ExecPrograms::ExecPrograms(std::shared_ptr<const program::Program> program, flee
 
 std::vector<batch::ModelRoute> ExecPrograms::routes() {
   return {{.name = name_, .dispatcher = &rows_}};
+}
+
+// A job is not continued by another model because the servers list another one meanwhile.
+batch::RunHooks ExecPrograms::hooks() {
+  batch::RunHooks hooks;
+  if (!server_model_.empty()) hooks.late_settings = {{"the only model listed", server_model_}};
+  return hooks;
 }
 
 }  // namespace windrow::app

@@ -10,6 +10,7 @@
 #include "app/process/console.h"
 #include "app/settings/settings.h"
 #include "base/clock.h"
+#include "base/result.h"
 #include "fleet/job_fleet.h"
 #include "fleet/routed_models.h"
 #include "llm/step_report.h"
@@ -43,6 +44,10 @@ class ExecTrace {
   std::optional<program::Trace> trace_;
 };
 
+// Errors: kInvalid where servers answer, there is no --program-model, and they do not list exactly
+// one model. The fleet is open.
+Result<void> check_server_model(const fleet::JobFleet& fleet, const Settings& settings);
+
 // Rows are inputs of one program. Destroyed, it cancels what runs, and waits for that.
 class ExecPrograms final : public RowsAnswerer {
  public:
@@ -53,14 +58,15 @@ class ExecPrograms final : public RowsAnswerer {
 
   std::vector<batch::ModelRoute> routes() override;
 
-  // None: the hooks of the fleet are for requests to models, which are the calls of programs and
+  // Not those of the fleet: they are for requests to models, which are the calls of programs and
   // not their rows.
-  batch::RunHooks hooks() override { return {}; }
+  batch::RunHooks hooks() override;
 
   program::ProgramRows& rows() { return rows_; }
 
  private:
   const std::string name_;
+  const std::string server_model_;  // of contexts that name none; empty: it is a setting
 
   // Destroyed from the last to the first.
   fleet::RoutedModels routed_;

@@ -82,10 +82,10 @@ int run_command(const RunCommand& command, const Environment& environment) {
                   .output = command.output,
                   .options = *std::move(options),
                   .choice = *chosen,
-                  .answerer =
-                      [](fleet::JobFleet& fleet, fleet::JobHooks hooks) {
-                        return std::make_unique<RequestRows>(fleet, std::move(hooks));
-                      }},
+                  .answerer = [](fleet::JobFleet& fleet,
+                                 fleet::JobHooks hooks) -> Result<std::unique_ptr<RowsAnswerer>> {
+                    return std::make_unique<RequestRows>(fleet, std::move(hooks));
+                  }},
                  **input, context, relay);
 }
 

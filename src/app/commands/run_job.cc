@@ -157,17 +157,22 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
                                                },
                                            .on_all_failed = [&] { (*runner)->stop_now(); }});
   if (!opened) return context.fail(opened.error());
-  if (const std::string note = fleet->note(); !note.empty()) console.note(note);
+  // What models in this process have to say is of the models that requests name.
+  const std::string note = runs_programs && job.choice.upstreams.empty() ? "" : fleet->note();
+  if (!note.empty()) console.note(note);
 
   // The rows.
   const TimePoint loaded_at = clock.now();
-  const std::unique_ptr<RowsAnswerer> answerer = job.answerer(*fleet, hooks_of(*fleet, dearest));
+  const Result<std::unique_ptr<RowsAnswerer>> made =
+      job.answerer(*fleet, hooks_of(*fleet, dearest));
+  if (!made) return context.fail(made.error());
+  RowsAnswerer& answerer = **made;
   until_rows_run.reset();
   const Result<batch::JobReport> result = [&] {
     const StopRelay::Attachment stops_job(relay, stop_target(**runner, settings, console));
-    batch::RunHooks hooks = answerer->hooks();
+    batch::RunHooks hooks = answerer.hooks();
     hooks.on_fault = fault_printer(job.input, console);
-    Result<batch::JobReport> done = (*runner)->run(answerer->routes(), std::move(hooks));
+    Result<batch::JobReport> done = (*runner)->run(answerer.routes(), std::move(hooks));
     if (done) {
       if (std::optional<Error> verdict = fleet->final_error()) done = *std::move(verdict);
     }
@@ -188,6 +193,7 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
                           .input = job.input,
                           .files = (*runner)->paths(),
                           .report = settings.report,
+                          .retry = std::move(job.retry),
                           .started_unix_s = started_unix_s,
                           .ended_unix_s = clock.unix_seconds(),
                           .loading = loaded_at - started_at,
@@ -196,7 +202,6 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
                           .upstreams = fleet->upstreams(),
                           .dispatch = fleet->counts(),
                           .settings = settings_with_sources(context.resolved())};
-  if (runs_programs) summary.retry = "the same command with --retry-failed";
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted)
     add_budget(summary, settings.cost_max, dearest, runs_programs ? "call" : "row");

@@ -40,11 +40,14 @@ struct JobToRun {
   batch::JobOptions options;
   const FleetChoice& choice;
 
-  // `hooks` are those of the fleet. The fleet outlives what is returned.
-  std::function<std::unique_ptr<RowsAnswerer>(fleet::JobFleet& fleet, fleet::JobHooks hooks)>
+  // `hooks` are those of the fleet. The fleet outlives what is returned. An error, before any row
+  // runs: why what the fleet has cannot answer them.
+  std::function<Result<std::unique_ptr<RowsAnswerer>>(fleet::JobFleet& fleet,
+                                                      fleet::JobHooks hooks)>
       answerer;
 
   llm::RowObserver on_rows = {};  // of the fleet's models
+  std::string retry = {};         // report::Summary::retry
 };
 
 // Checks the files that are named, as far as that is possible without opening one. `more`: files
