@@ -79,6 +79,7 @@ class Context {
 
   const ContextModel& model() const { return *model_; }
   const std::shared_ptr<const ContextModel>& shared_model() const { return model_; }
+  const ContextOptions& options() const { return options_; }
 
   // A whole message, behind the open answer if one has begun: that ends there. A user's message
   // drops the thoughts of the answers before it.

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <limits>
 #include <utility>
 
 #include "json/parse.h"
@@ -45,17 +48,37 @@ SelectedValue selected_value(const OpenCall& call, const ScoreReply& reply) {
   return value;
 }
 
+GenerateOptions select_options(std::vector<std::string> choices) {
+  // The object around the text, and a token at its end. A token has a byte at least, but a text may
+  // have many that JSON escapes.
+  constexpr size_t kAroundTokens = 64;
+  size_t longest = 0;
+  for (const std::string& choice : choices)
+    longest = std::max(longest, json::serialize(json::value(choice)).size());
+  GenerateOptions options;
+  options.temperature = 0.0F;
+  options.output_tokens_max = static_cast<int32_t>(
+      std::min<size_t>(longest + kAroundTokens, std::numeric_limits<int32_t>::max()));
+  options.structured = llm::StructureSpec{.kind = llm::StructureSpec::Kind::kChoice,
+                                          .text = {},
+                                          .choices = std::move(choices),
+                                          .param = "choices"};
+  return options;
+}
+
 std::variant<SelectedValue, llm::Failure> chosen_value(const OpenCall& call,
                                                        const llm::Choice& answer) {
   const auto chosen = std::ranges::find(call.texts, answer.text);
   if (chosen == call.texts.end()) {
+    const bool was_cut = answer.finish_reason == llm::FinishReason::kLength;
     return llm::Failure{
         .failure_class = llm::FailureClass::kRequest,
         .status = 502,
         .code = "unusable_answer",
-        .message = fmt::format("select: the server answered \"{}\", which is none of the choices; "
-                               "does it honour response_format?",
-                               answer.text),
+        .message = fmt::format(
+            "select: the server answered \"{}\", which is none of the choices; {}", answer.text,
+            was_cut ? "it was cut: if the model thinks, give thinking = false to Context.new"
+                    : "does it honour response_format?"),
         .param = {}};
   }
   return SelectedValue{

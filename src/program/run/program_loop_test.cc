@@ -314,6 +314,30 @@ TEST(ProgramLoop, AServerElsewhereGetsMessages) {
   EXPECT_EQ(text_of(rig.start().result()), R"(["hello",false,"not_for_upstream","b"])");
 }
 
+// So servers that refuse unknown arguments can be asked, and many choices fit a limit of tokens.
+TEST(ProgramLoop, SelectAsksAServerForNoMoreThanAChoice) {
+  ProgramRig rig(program_of(R"(
+    local choices = {"yes", ("no"):rep(10)}
+    local plain = Context.new():user("q"):select(choices)
+    local thinks = Context.new{thinking = true}:user("q"):select(choices)
+    return {plain, thinks})"),
+                 {.tokens_max = 200}, true);
+  rig.models.answer_at_once = [](const ScriptedModels::Call&) { return std::string("yes"); };
+  EXPECT_EQ(text_of(rig.start().result()), R"(["yes","yes"])");
+  const auto calls = rig.models.calls();
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].options.output_tokens_max, 22 + 64);
+  EXPECT_FALSE(calls[0].prompt.chat.wishes.contains("enable_thinking"));
+  EXPECT_EQ(calls[1].prompt.chat.wishes.at("enable_thinking"), false);
+}
+
+TEST(ProgramLoop, ASelectThatWasCutSaysWhatToDo) {
+  ProgramRig rig(program_of(R"(Context.new():user("q"):select({"a", "b"}))"), {}, true);
+  auto instance = rig.start();
+  rig.models.answer(rig.models.wait_for_waiting(1).at(0).number, "hm", llm::FinishReason::kLength);
+  EXPECT_THAT(instance.failure().message, HasSubstr("give thinking = false to Context.new"));
+}
+
 TEST(ProgramLoop, LinesOfTheLogHaveTheRowsId) {
   ProgramRig rig(program_of(R"(log("step", 1, {} ~= nil) print(log, {}, Context.new()))"));
   rig.start("", 1, "r7").end();

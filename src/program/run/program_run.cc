@@ -413,17 +413,13 @@ std::optional<llm::Failure> ProgramRun::begin_select(TaskId task, ContextId cont
   HeldContext& held = *contexts_.find(context);
   if (held.context.model().tokenizer != nullptr)
     return begin_scoring(task, context, TraceKind::kSelect, std::move(choices));
-  // A server elsewhere chooses by a structured answer.
-  auto made = held.context.prompt(false);
+  // A server elsewhere chooses by a structured answer. Not every server knows an argument about
+  // thoughts: it is sent where the context has one.
+  const bool has_thinking = held.context.options().thinking.has_value();
+  auto made = held.context.prompt(has_thinking ? std::optional(false) : std::nullopt);
   if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
   auto& prompt = std::get<Prompt>(made);
-  GenerateOptions options;
-  options.temperature = 0.0F;
-  options.output_tokens_max = environment_.options.output_tokens_default;
-  options.structured = llm::StructureSpec{.kind = llm::StructureSpec::Kind::kChoice,
-                                          .text = {},
-                                          .choices = choices,
-                                          .param = "choices"};
+  GenerateOptions options = select_options(choices);
   const auto begun = begin_call({.kind = TraceKind::kSelect,
                                  .task = task,
                                  .context = context,
