@@ -82,7 +82,7 @@ return function(input)
   end, tries)
 
   -- Adding up needs no model.
-  local counts = {}
+  local counts = json.object()
   local valid = graph.select(checked, function(candidate) return candidate.valid end)
   for _, candidate in ipairs(valid) do
     for word, number in pairs(json.decode(candidate.text)) do

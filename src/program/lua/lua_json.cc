@@ -351,6 +351,15 @@ int decode_json(lua_State* state) {
   return 1;
 }
 
+// An empty table that is written as {}.
+int make_object(lua_State* state) {
+  if (lua_gettop(state) > 0)
+    raise_json_error(state, "json.object", "it takes no arguments; add the members to its result");
+  lua_createtable(state, 0, 0);
+  set_mark(state);
+  return 1;
+}
+
 int null_text(lua_State* state) {
   lua_pushliteral(state, "null");
   return 1;
@@ -401,11 +410,13 @@ void push_json(lua_State* state, const json::value& value) {
 }
 
 void open_json(lua_State* state) {
-  lua_createtable(state, 0, 3);
+  lua_createtable(state, 0, 4);
   lua_pushcfunction(state, guarded<encode_json>);
   lua_setfield(state, -2, "encode");
   lua_pushcfunction(state, guarded<decode_json>);
   lua_setfield(state, -2, "decode");
+  lua_pushcfunction(state, guarded<make_object>);
+  lua_setfield(state, -2, "object");
   lua_pushlightuserdata(state, const_cast<char*>(&kNull));
   lua_createtable(state, 0, 2);  // of all light userdata
   lua_pushcfunction(state, null_text);

@@ -2,7 +2,8 @@
 //
 //   nil, json.null -> null; a table with keys 1..n, or an empty one -> an array; other tables with
 //   string keys -> an object, its members in the order of their names; integers stay integers.
-//   An empty object comes back as a table that is written as {} again (a metatable marks it).
+//   An empty object comes back as a table that is written as {} again (a metatable marks it);
+//   json.object() makes one.
 #pragma once
 
 #include <lua.hpp>
@@ -39,7 +40,8 @@ std::variant<boost::json::value, LuaJsonFault> json_of_lua(lua_State* state, int
 // number that is no Lua integer a float.
 void push_json(lua_State* state, const boost::json::value& value);
 
-// Sets the global `json`: encode(value), decode(text), null. Both raise errors that say where.
+// Sets the global `json`: encode(value), decode(text), object(), null. The first two raise errors
+// that say where.
 void open_json(lua_State* state);
 
 }  // namespace windrow::program

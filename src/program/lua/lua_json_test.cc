@@ -165,6 +165,10 @@ TEST_F(LuaJsonTest, AnEmptyObjectStaysAnObject) {
   EXPECT_EQ(run("local t = json.decode('{}') t.a = 1 return json.encode(t)"), R"({"a":1})");
   EXPECT_EQ(run("local t = json.decode('{}') t[1] = 1 return json.encode(t)"), "[1]");
   EXPECT_EQ(run("return getmetatable(json.decode('{}'))"), "object");
+  EXPECT_EQ(run("return json.encode({json.object(), {}})"), "[{},[]]");
+  EXPECT_EQ(run("local t = json.object() t.a = 1 return json.encode(t)"), R"({"a":1})");
+  EXPECT_EQ(run("return json.object({})"),
+            "error: t:1: json.object: it takes no arguments; add the members to its result");
 }
 
 TEST_F(LuaJsonTest, NullIsAValueOfItsOwn) {
