@@ -46,8 +46,8 @@ def sorting_graph(listed, method, candidates):
     return {"digits": listed, "part": 8, "samples": candidates, "schedule": method.split(" ")[-1]}
 
 
-def sums_graph(listed, _method, _candidates):
-    return {"numbers": listed, "group": 4}
+def sums_graph(listed, method, _candidates):
+    return {"numbers": listed, "group": 4, "schedule": method.split(" ")[-1]}
 
 
 SORTED_AT_ONCE = asked(SORT, lambda listed: "Sort: " + " ".join(map(str, listed)),
@@ -73,6 +73,7 @@ METHODS = {
     "sums": [("one answer", "direct", 1, ADDED_AT_ONCE),
              ("two answers", "self-consistency", 2, ADDED_AT_ONCE),
              ("two answers", "graph, level", 1, SUMS_GRAPH),
+             ("two answers", "graph, stream", 1, SUMS_GRAPH),
              ("many", "self-consistency", 16, ADDED_AT_ONCE)],
 }
 

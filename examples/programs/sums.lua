@@ -3,6 +3,8 @@
 -- In the words that the demo model was trained with. Input:
 --   numbers    a list of whole numbers
 --   group      how many the model adds at once (4)
+--   schedule   "level": sums are added in groups too, when all of a level are there; or "stream":
+--              two at a time, as soon as both are ready
 --
 -- Result: {sum, levels, calls, tokens, passes}.
 
@@ -32,6 +34,7 @@ end
 
 return function(input)
   local size = inputs.count(input.group, "group", 4)
+  local schedule = inputs.choice(input.schedule, "schedule", {"level", "stream"})
   if size < 2 then error("the input: group is 1: give 2 or more", 0) end
   inputs.count(#input.numbers, "the number of numbers")
 
@@ -45,12 +48,18 @@ return function(input)
   }
   local list = {}
   for i, number in ipairs(input.numbers) do list[i] = graph.candidate(tostring(number)) end
-  while #list > 1 do
-    list = map(groups_of(list, size), function(group)
-      -- One that is left over goes on to the next level.
-      return #group > 1 and graph.aggregate(base, group, options) or group[1]
-    end)
+  -- One that is left over goes on as it is.
+  local function add(group)
+    return #group > 1 and graph.aggregate(base, group, options) or group[1]
   end
+  if schedule == "stream" then
+    local makers = {}
+    for i, group in ipairs(groups_of(list, size)) do
+      makers[i] = function() return add(group) end
+    end
+    list = {graph.reduce(makers, function(a, b) return add({a, b}) end, {schedule = schedule})}
+  end
+  while #list > 1 do list = map(groups_of(list, size), add) end
 
   local used = usage()
   return {

@@ -292,6 +292,28 @@ TEST(SumsExample, AddsGroupsUntilOneIsLeft) {
       << "the last one was left over";
 }
 
+// Each question is answered before the next one is looked at, so sums meet in a known order.
+TEST(SumsExample, AddsTwoSumsAsSoonAsBothAreReady) {
+  ProgramRig rig{std::string(embedded::kSumsLua)};
+  auto instance = rig.start(R"({"numbers":[1,2,3,4,5,6,7,8,9],"group":3,"schedule":"stream"})");
+  const auto answer = [&](std::string_view question, int sum) {
+    for (const Call& call : rig.models.waiting()) {
+      if (question_of(call) == question)
+        return rig.models.answer(call.number, fmt::format(R"({{"steps":[],"sum":{}}})", sum));
+    }
+    return false;
+  };
+  ASSERT_THAT(rig.models.wait_for_waiting(3), SizeIs(3));
+  EXPECT_TRUE(answer("Add: 7 + 8 + 9", 24));
+  EXPECT_TRUE(answer("Add: 1 + 2 + 3", 6));
+  rig.models.wait_for_waiting(2);
+  EXPECT_TRUE(answer("Add: 6 + 24", 30)) << "while the third sum is on its way";
+  EXPECT_TRUE(answer("Add: 4 + 5 + 6", 15));
+  rig.models.wait_for_waiting(1);
+  EXPECT_TRUE(answer("Add: 30 + 15", 45));
+  EXPECT_EQ(instance.result().at("sum").as_int64(), 45);
+}
+
 TEST(SetIntersectionExample, ComparesTheSetsPartByPart) {
   ProgramRig rig{std::string(embedded::kSetIntersectionLua)};
   rig.models.answer_at_once = [](const Call& call) -> std::string {
@@ -324,6 +346,13 @@ TEST(KeywordCountingExample, AsksAgainWhereACountCannotBeRight) {
   EXPECT_EQ(text_of(result.at("counts")), R"({"Norway":2,"Peru":1})");
   EXPECT_TRUE(result.at("valid").as_bool());
   EXPECT_EQ(result.at("calls").as_int64(), 3);
+}
+
+TEST(KeywordCountingExample, NoCountsAreAnObjectToo) {
+  ProgramRig rig{std::string(embedded::kKeywordCountingLua)};
+  rig.models.answer_at_once = [](const Call&) { return std::string("{}"); };
+  const boost::json::value result = rig.start(R"({"text":"Nothing happened. Really."})").result();
+  EXPECT_EQ(text_of(result.at("counts")), "{}");
 }
 
 TEST(DocumentMergingExample, KeepsTheDraftThatIsRatedBest) {
