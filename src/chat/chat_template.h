@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "chat/message_form.h"
@@ -59,6 +60,9 @@ class ChatTemplate {
   bool knows(std::string_view argument) const { return template_.mentions(argument); }
 
   const std::string& source() const { return template_.source(); }
+
+  // As jinja::Template::texts().
+  std::vector<std::string> texts() const { return template_.texts(); }
 
   // Whether the prompt of a conversation may change with the date.
   bool asks_for_date() const { return template_.mentions("strftime_now"); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "base/utf8.h"
@@ -93,6 +94,14 @@ Result<Rendered> Template::render(const boost::json::object& variables,
 bool Template::mentions(std::string_view name) const {
   return std::any_of(parsed_->words.begin(), parsed_->words.end(),
                      [&](const Token& word) { return word.text == name; });
+}
+
+std::vector<std::string> Template::texts() const {
+  std::set<std::string> texts;
+  for (const Token& word : parsed_->words) {
+    if (word.type == Token::Type::kString && !word.text.empty()) texts.insert(word.text);
+  }
+  return {texts.begin(), texts.end()};
 }
 
 const std::string& Template::source() const {

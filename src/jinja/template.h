@@ -85,6 +85,10 @@ class Template {
   // template cannot honour what it never mentions ("tools", "enable_thinking").
   bool mentions(std::string_view name) const;
 
+  // The texts in quotes, each once and none empty. Only these and what is made of them can a
+  // template look for in a text.
+  std::vector<std::string> texts() const;
+
   const std::string& source() const;
 
  private:

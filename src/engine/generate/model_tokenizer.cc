@@ -29,6 +29,12 @@ llm::Failure failure_of_template(const chat::Unwritable& unwritable) {
   return failure;
 }
 
+std::unique_ptr<const chat::IncrementPatterns> patterns_of(
+    const Result<chat::ChatTemplate>& chat_template, int64_t now_unix_s) {
+  if (!chat_template) return nullptr;
+  return std::make_unique<const chat::IncrementPatterns>(*chat_template, now_unix_s);
+}
+
 }  // namespace
 
 ModelTokenizer::ModelTokenizer(const Vocabulary& vocabulary,
@@ -37,6 +43,7 @@ ModelTokenizer::ModelTokenizer(const Vocabulary& vocabulary,
     : vocabulary_(vocabulary),
       prompt_tokens_(vocabulary),
       chat_template_(std::move(chat_template)),
+      increments_(patterns_of(chat_template_, now_unix_s)),
       reading_rules_(vocabulary_, chat_template_),
       now_unix_s_(now_unix_s),
       context_tokens_max_(context_tokens_max) {}
@@ -48,6 +55,7 @@ ModelTokenizer::ModelTokenizer(std::shared_ptr<const Vocabulary> vocabulary,
       vocabulary_(*kept_),
       prompt_tokens_(vocabulary_),
       chat_template_(std::move(chat_template)),
+      increments_(patterns_of(chat_template_, now_unix_s)),
       reading_rules_(vocabulary_, chat_template_),
       now_unix_s_(now_unix_s),
       context_tokens_max_(context_tokens_max) {}
@@ -149,11 +157,9 @@ std::variant<llm::AppendedTokens, llm::Failure> ModelTokenizer::append(
   if (!answer.tokens.empty() && vocabulary_.ends_answer(answer.tokens.back()))
     vocabulary_.append_piece(answer.tokens.back(), end);
   const boost::json::object arguments = template_arguments(appended);
-  std::variant<chat::Increment, chat::Unwritable> made = chat::increment_of(
-      *chat_template_,
+  std::variant<chat::Increment, chat::Unwritable> made = increments_->increment_of(
       {.message = answer.message, .end_token = end, .has_system = answer.has_system},
-      {.messages = appended.messages, .tools = appended.tools, .arguments = arguments},
-      now_unix_s_);
+      {.messages = appended.messages, .tools = appended.tools, .arguments = arguments});
   if (const auto* unwritable = std::get_if<chat::Unwritable>(&made))
     return failure_of_template(*unwritable);
   const auto& increment = std::get<chat::Increment>(made);

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "chat/chat_template.h"
+#include "chat/increment_patterns.h"
 #include "engine/generate/answer_reading.h"
 #include "engine/host/prompt_tokens.h"
 #include "engine/host/vocabulary.h"
@@ -80,6 +81,7 @@ class ModelTokenizer final : public llm::Tokenizer {
   const Vocabulary& vocabulary_;
   const PromptTokens prompt_tokens_;
   const Result<chat::ChatTemplate> chat_template_;
+  const std::unique_ptr<const chat::IncrementPatterns> increments_;  // null without a template
   const ReadingRules reading_rules_;
   const int64_t now_unix_s_;
   const int32_t context_tokens_max_;
