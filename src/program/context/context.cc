@@ -164,8 +164,11 @@ std::variant<Prompt, llm::Failure> Context::prompt(std::optional<bool> thinking)
     return prompt;
   }
   const std::optional<bool> wanted = thinking ? thinking : options_.thinking;
-  prompt.chat = chat_of(messages_behind(nullptr, last_.get()), wanted);
-  if (tokenizer() == nullptr) return prompt;
+  if (tokenizer() == nullptr) {
+    prompt.chat = chat_of(messages_behind(nullptr, last_.get()), wanted);
+    return prompt;
+  }
+  prompt.chat = chat_of({}, wanted);
   if (is_open_) {
     prompt.tokens = tokens_before_answer(last_.get(), *opening_);
     append_tokens(pieces_.get(), prompt.tokens);
@@ -451,8 +454,8 @@ json::object Context::read_answer(const Tokens& more, llm::FinishReason reason) 
   append_tokens(pieces_.get(), said);
   said.insert(said.end(), more.begin(), more.end());
   const Tokens before = tokens_before_answer(last_.get(), *opening_);
-  const std::unique_ptr<llm::AnswerReader> reader = tokenizer()->read_answer(
-      chat_of(messages_behind(nullptr, last_.get()), options_.thinking), before, {});
+  const std::unique_ptr<llm::AnswerReader> reader =
+      tokenizer()->read_answer(chat_of({}, options_.thinking), before, {});
   reader->take(said);
   return message_of(reader->end(reason).choice);
 }

@@ -51,8 +51,8 @@ enum class Role : uint8_t { kSystem, kUser, kAssistant };
 
 // What a model is asked.
 struct Prompt {
-  // A chat: its messages and template arguments, also where `tokens` say exactly what the model
-  // reads (the answer is read as an answer to this chat).
+  // A chat: its template arguments; its messages only without a tokenizer, since `tokens` say
+  // exactly what the model reads, and how an answer is read does not depend on messages.
   llm::Chat chat;
 
   // With a tokenizer: the whole prompt, up to where the answer goes on.

@@ -205,7 +205,7 @@ TEST_F(ContextTest, AnOpenAnswerGoesOnWithWhatIsAppended) {
   EXPECT_EQ(said(ctx), kQuestion + kCue + "The answer is");
   EXPECT_EQ(asked(ctx), said(ctx));
   EXPECT_EQ(ctx.messages().size(), 2U);
-  EXPECT_EQ(std::get<Prompt>(ctx.prompt()).chat.messages.size(), 1U);
+  EXPECT_TRUE(std::get<Prompt>(ctx.prompt()).chat.messages.empty()) << "the tokens say it all";
   Context closed = ctx;
   answer(ctx, " 4<|im_end|>");
   EXPECT_EQ(said(ctx), kQuestion + kCue + "The answer is 4<|im_end|>");
