@@ -70,6 +70,21 @@ llm::Failure is_empty_failure(std::string_view what) {
                                  what)};
 }
 
+using Memory = std::shared_ptr<ContextMemory>;
+
+std::shared_ptr<const Rendering> counted_rendering(Rendering rendering, const Memory& memory) {
+  const size_t bytes = sizeof(Rendering) + rendering.tokens.size() * sizeof(int32_t);
+  return counted(std::make_shared<Rendering>(std::move(rendering)), bytes, memory);
+}
+
+TurnChain counted_turn(std::shared_ptr<Turn> turn, const Memory& memory) {
+  size_t bytes = sizeof(Turn) + turn->tokens.size() * sizeof(int32_t);
+  for (const auto& [name, value] : turn->message) {
+    if (const json::string* text = value.if_string()) bytes += text->size();
+  }
+  return counted(std::move(turn), bytes, memory);
+}
+
 }  // namespace
 
 Context::Context(std::shared_ptr<const ContextModel> model, ContextOptions options)
@@ -330,7 +345,7 @@ Context::Rendered Context::opening(std::optional<bool> thinking) const {
   std::variant<Rendering, llm::Failure> rendered =
       render_behind(last_sampled(last_.get()), thinking);
   if (auto* failure = std::get_if<llm::Failure>(&rendered)) return std::move(*failure);
-  made = std::make_shared<Rendering>(std::get<Rendering>(std::move(rendered)));
+  made = counted_rendering(std::get<Rendering>(std::move(rendered)), options_.memory);
   return made;
 }
 
@@ -367,7 +382,7 @@ Context::Rendered Context::without_cue() const {
     if (auto* failure = std::get_if<llm::Failure>(&whole)) return std::move(*failure);
     rendering.tokens = std::get<llm::RenderedChat>(std::move(whole)).tokens;
   }
-  renderings_->without_cue = std::make_shared<Rendering>(std::move(rendering));
+  renderings_->without_cue = counted_rendering(std::move(rendering), options_.memory);
   return renderings_->without_cue;
 }
 
@@ -395,13 +410,17 @@ void Context::changed() {
 }
 
 void Context::push(json::object message) {
-  last_ = std::make_shared<Turn>(std::move(last_), std::move(message));
+  last_ =
+      counted_turn(std::make_shared<Turn>(std::move(last_), std::move(message)), options_.memory);
   changed();
 }
 
 void Context::say(Tokens tokens, std::string bytes) {
   if (tokens.empty() && bytes.empty()) return;
-  pieces_ = std::make_shared<Piece>(std::move(pieces_), std::move(tokens), std::move(bytes));
+  const size_t size = sizeof(Piece) + tokens.size() * sizeof(int32_t) + bytes.size();
+  pieces_ =
+      counted(std::make_shared<Piece>(std::move(pieces_), std::move(tokens), std::move(bytes)),
+              size, options_.memory);
   changed();
 }
 
@@ -437,8 +456,9 @@ void Context::seal(json::object message, Tokens more) {
   append_tokens(pieces_.get(), said);
   said.insert(said.end(), more.begin(), more.end());
   if (opening_ && !said.empty()) {
-    last_ = std::make_shared<Turn>(std::move(last_), std::move(message), std::move(opening_),
-                                   std::move(said));
+    last_ = counted_turn(std::make_shared<Turn>(std::move(last_), std::move(message),
+                                                std::move(opening_), std::move(said)),
+                         options_.memory);
     changed();
   } else {
     push(std::move(message));

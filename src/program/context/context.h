@@ -29,6 +29,7 @@
 #include "llm/answer.h"
 #include "llm/request.h"
 #include "llm/tokenizer.h"
+#include "program/context/context_memory.h"
 #include "program/context/turns.h"
 
 namespace windrow::program {
@@ -45,6 +46,9 @@ struct ContextOptions {
 
   // Thoughts stay when the next message of a user comes.
   bool keep_thoughts = false;
+
+  // Counts what it and its forks take; null: that is not counted.
+  std::shared_ptr<ContextMemory> memory = nullptr;
 };
 
 enum class Role : uint8_t { kSystem, kUser, kAssistant };

@@ -73,9 +73,19 @@ TaskId running_task(lua_State* state, const char* function) {
   return task;
 }
 
+// What contexts take outside Lua has the same limit as Lua's memory, and ends the program alike.
+void check_memory(lua_State* state) {
+  RunningProgram& program = RunningProgram::of(state);
+  const std::optional<std::string> fault = program.host.memory_fault();
+  if (!fault) return;
+  program.lua.forbid(kMemoryLimit, *fault);
+  raise(state, *fault);
+}
+
 // The method returns its context, so that calls can be chained.
 int return_context(lua_State* state, const std::optional<llm::Failure>& failure) {
   if (failure) raise(state, *failure);
+  check_memory(state);
   lua_settop(state, 1);
   return 1;
 }

@@ -31,6 +31,7 @@ class OneContext final : public ProgramHost {
     return std::vector{ContextId(1)};
   }
   HeldContext* find(ContextId) override { return &held_; }
+  std::optional<std::string> memory_fault() const override { return std::nullopt; }
   void release(ContextId) override {}
   std::optional<llm::Failure> begin_generate(TaskId, ContextId, GenerateOptions,
                                              std::optional<uint64_t>) override {

@@ -464,8 +464,9 @@ void LuaProgram::end(TaskId id) {
   if (found == s.tasks.end()) return;
   const State::Task task = found->second;
   if (task.coroutine != nullptr) {
-    // Its <close> handlers may call functions of the program.
+    // Its <close> handlers may call functions of the program, and have a turn of their own.
     s.program.current = id;
+    s.program.lua.set_instructions(0);
     s.program.lua.close(task.coroutine);
     s.program.current = TaskId();
     luaL_unref(s.main(), LUA_REGISTRYINDEX, task.reference);

@@ -39,6 +39,9 @@ class ProgramHost {
   virtual HeldContext* find(ContextId context) = 0;
   virtual void release(ContextId context) = 0;
 
+  // What contexts take together is more than they may: the text of the limit.
+  virtual std::optional<std::string> memory_fault() const = 0;
+
   // --- calls: the task waits ---
 
   // `seed` absent: one that derives from the context's path.

@@ -113,6 +113,13 @@ TEST(ProgramLimits, EachLimitHasItsCode) {
        {.memory_bytes_max = 1 << 20},
        kMemoryLimit},
       {"local t = {} for i = 1, 9 do t[i] = Context.new() end", {.contexts_max = 8}, kContextLimit},
+      {"local t = {} for i = 1, 100 do t[i] = Context.new():user(('x'):rep(50000)) end",
+       {.memory_bytes_max = 1 << 20},
+       kMemoryLimit},
+      {"local t = {} for i = 1, 99 do pcall(function() t[i] = Context.new():user(('x'):rep(50000)) "
+       "end) end",
+       {.memory_bytes_max = 1 << 20},
+       kMemoryLimit},
       {"return Context.new():user('q'):fork(9)", {.contexts_max = 8}, kContextLimit},
       {"all{print, print, print}", {.children_max = 2}, kChildrenLimit},
       {"Context.new():user('q'):generate{max_tokens = 100}", {.tokens_max = 99}, kTokenLimit},
@@ -155,6 +162,19 @@ TEST(ProgramLimits, AnInputAboveTheMemoryLimitIsNamedAsThat) {
   EXPECT_EQ(failure.code, kMemoryLimit);
   EXPECT_EQ(failure.message,
             "memory limit of 1 MiB exceeded; keep less at a time, or raise --program-memory-mb");
+  rig.expect_nothing_left();
+}
+
+TEST(ProgramLimits, TextThatContextsShareCountsOnce) {
+  ProgramRig rig(program_of(R"(
+    local root = Context.new():user(("x"):rep(300000))
+    local forks = root:fork(100)
+    root:release()
+    for i = 1, 100 do forks[i]:assistant("y") end
+    for i = 1, 100 do forks[i]:release() end
+    return #Context.new():user(("x"):rep(300000)):text())"),
+                 {.memory_bytes_max = 1 << 20});
+  EXPECT_EQ(json_text(rig.start().result()), "300000");
   rig.expect_nothing_left();
 }
 

@@ -1,6 +1,9 @@
 #include "program/run/program_loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -24,6 +27,7 @@ class NoHost final : public ProgramHost {
   }
   HeldContext* find(ContextId) override { return nullptr; }
   void release(ContextId) override {}
+  std::optional<std::string> memory_fault() const override { return std::nullopt; }
   std::optional<llm::Failure> begin_generate(TaskId, ContextId, GenerateOptions,
                                              std::optional<uint64_t>) override {
     return nothing();
@@ -93,10 +97,12 @@ struct ProgramLoop::State {
   void handle(Event event);
   void run_slices();
   void end_late_ones();
+  void work_on(ProgramRun& instance, const std::function<void()>& work);
   void look_at(ProgramRun& instance);
   bool is_stopping() const;
   void publish();
   static llm::Failure cancelled();
+  static llm::Failure could_not_start(const std::exception& error);
 
   const std::shared_ptr<const Program> program;
   const ProgramLoopOptions options;
@@ -122,6 +128,14 @@ struct ProgramLoop::State {
 
   std::thread thread;
 };
+
+llm::Failure ProgramLoop::State::could_not_start(const std::exception& error) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "internal_error",
+          .message = fmt::format("the program could not start: {}", error.what()),
+          .param = {}};
+}
 
 llm::Failure ProgramLoop::State::cancelled() {
   return {.failure_class = llm::FailureClass::kCancelled,
@@ -183,8 +197,13 @@ bool ProgramLoop::State::is_stopping() const {
 
 void ProgramLoop::State::handle(Event event) {
   if (event.kind == Event::Kind::kStart) {
-    auto made = std::make_unique<ProgramRun>(event.id, std::move(event.start), environment,
-                                             std::move(event.done));
+    std::unique_ptr<ProgramRun> made;
+    try {
+      made =
+          std::make_unique<ProgramRun>(event.id, std::move(event.start), environment, event.done);
+    } catch (const std::exception& error) {
+      return event.done({.outcome = could_not_start(error), .usage = {}});
+    }
     ProgramRun& instance = *made;
     deadlines.emplace(instance.deadline(), event.id);
     instances.emplace(event.id, std::move(made));
@@ -195,8 +214,17 @@ void ProgramLoop::State::handle(Event event) {
   ProgramRun& instance = *found->second;
   if (event.kind == Event::Kind::kCancel) {
     instance.cancel(cancelled());
-  } else {
-    instance.on_call(std::move(event.call));
+    return look_at(instance);
+  }
+  work_on(instance, [&] { instance.on_call(std::move(event.call)); });
+}
+
+// What throws while an instance is worked on fails its row and no other.
+void ProgramLoop::State::work_on(ProgramRun& instance, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    instance.fail_on(error);
   }
   look_at(instance);
 }
@@ -223,8 +251,9 @@ void ProgramLoop::State::run_slices() {
     const auto found = instances.find(id);
     if (found == instances.end()) continue;
     ProgramRun& instance = *found->second;
-    if (instance.is_ready()) instance.step();
-    look_at(instance);
+    work_on(instance, [&] {
+      if (instance.is_ready()) instance.step();
+    });
   }
 }
 

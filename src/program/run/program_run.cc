@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <utility>
 
 #include "base/ensure.h"
+#include "base/format.h"
 #include "json/parse.h"
 #include "program/run/call_values.h"
 #include "program/run/program_result.h"
@@ -17,6 +19,29 @@ namespace {
 namespace json = boost::json;
 
 constexpr int32_t kLimitStatus = 422;
+
+// Of texts that are tokenised elsewhere, about.
+constexpr int64_t kBytesPerToken = 4;
+
+// The tokens of a prompt; those of a server's model as far as they can be told.
+int64_t tokens_of(const Prompt& prompt) {
+  if (!prompt.tokens.empty()) return static_cast<int64_t>(prompt.tokens.size());
+  size_t bytes = prompt.text.size();
+  for (const json::value& message : prompt.chat.messages) {
+    if (const json::value* content = message.as_object().if_contains("content");
+        content != nullptr && content->is_string())
+      bytes += content->get_string().size();
+  }
+  return static_cast<int64_t>(bytes) / kBytesPerToken;
+}
+
+llm::Failure internal_failure(const std::exception& error) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "internal_error",
+          .message = fmt::format("the program could not go on: {}", error.what()),
+          .param = {}};
+}
 
 llm::Failure failure(std::string_view code, std::string message) {
   return {.failure_class = llm::FailureClass::kRequest,
@@ -277,6 +302,10 @@ std::optional<llm::Failure> ProgramRun::begin_group(TaskId task, uint32_t group,
   return std::nullopt;
 }
 
+void ProgramRun::fail_on(const std::exception& error) {
+  end_with(internal_failure(error));
+}
+
 void ProgramRun::cancel(llm::Failure why) {
   end_with(std::move(why));
 }
@@ -325,6 +354,7 @@ std::variant<ContextId, llm::Failure> ProgramRun::new_context(TaskId task, std::
   if (auto* fault = std::get_if<llm::Failure>(&found)) return std::move(*fault);
   const auto& of = std::get<std::shared_ptr<const ContextModel>>(found);
   const uint64_t seed = tasks_.at(task).seeds.next();
+  options.memory = context_memory_;
   auto added = contexts_.add(Context(of, options), seed);
   if (std::holds_alternative<ContextId>(added)) return added;
   // Contexts that nothing refers to may only not have been collected yet.
@@ -339,6 +369,15 @@ std::variant<std::vector<ContextId>, llm::Failure> ProgramRun::fork(TaskId task,
   if (std::holds_alternative<std::vector<ContextId>>(forked)) return forked;
   lua_->collect();
   return contexts_.fork(parent, count, seed);
+}
+
+std::optional<std::string> ProgramRun::memory_fault() const {
+  const size_t bytes_max = environment_.options.limits.memory_bytes_max;
+  if (context_memory_->bytes <= bytes_max) return std::nullopt;
+  return fmt::format(
+      "the program's contexts take more than {}; release those that are done "
+      "(ctx:release(), local ctx <close>), or raise --program-memory-mb",
+      human_bytes(bytes_max));
 }
 
 void ProgramRun::release(ContextId context) {
@@ -376,11 +415,22 @@ CallDone<Reply> ProgramRun::done_of(uint64_t call) const {
   };
 }
 
+// Asks the models for a call that has begun. Where that throws, no Done comes: the call ends here.
+void ProgramRun::ask(uint64_t number, const std::function<void()>& asking) {
+  try {
+    asking();
+  } catch (const std::exception& error) {
+    environment_.post(id_, CallEnded{.call = number, .outcome = internal_failure(error)});
+  }
+}
+
 void ProgramRun::generate(const HeldContext& held, uint64_t number, Prompt prompt,
                           GenerateOptions options) {
-  environment_.models.generate(held.context.shared_model(), std::move(prompt), std::move(options),
-                               owner_of(number), calls_.at(number).stop.get_token(),
-                               done_of<GenerateReply>(number));
+  ask(number, [&] {
+    environment_.models.generate(held.context.shared_model(), std::move(prompt), std::move(options),
+                                 owner_of(number), calls_.at(number).stop.get_token(),
+                                 done_of<GenerateReply>(number));
+  });
 }
 
 std::optional<llm::Failure> ProgramRun::begin_generate(TaskId task, ContextId context,
@@ -396,7 +446,7 @@ std::optional<llm::Failure> ProgramRun::begin_generate(TaskId task, ContextId co
       options.structured && options.structured->kind == llm::StructureSpec::Kind::kJsonSchema;
   const auto begun =
       begin_call({.task = task, .context = context, .prompt = prompt, .has_schema = has_schema},
-                 static_cast<int64_t>(prompt.tokens.size()) + *options.output_tokens_max);
+                 tokens_of(prompt) + *options.output_tokens_max);
   if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
   options.seed = seed ? *seed : held.seeds.next();
   generate(held, std::get<uint64_t>(begun), std::move(prompt), std::move(options));
@@ -439,7 +489,7 @@ std::optional<llm::Failure> ProgramRun::begin_scoring(TaskId task, ContextId con
   auto made = held.context.prompt(kind == TraceKind::kSelect ? std::optional(false) : std::nullopt);
   if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
   auto& prompt = std::get<Prompt>(made);
-  auto tokens = static_cast<int64_t>(prompt.tokens.size());
+  int64_t tokens = tokens_of(prompt);
   std::vector<std::vector<int32_t>> continuations;
   for (const std::string& text : texts) {
     if (text.empty()) return failure(kProgramError, "score and select: a text must not be empty");
@@ -451,20 +501,27 @@ std::optional<llm::Failure> ProgramRun::begin_scoring(TaskId task, ContextId con
       {.kind = kind, .task = task, .context = context, .texts = std::move(texts)}, tokens);
   if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
   const auto number = std::get<uint64_t>(begun);
-  environment_.models.score(model, std::move(prompt), std::move(continuations), owner_of(number),
-                            calls_.at(number).stop.get_token(), done_of<ScoreReply>(number));
+  ask(number, [&] {
+    environment_.models.score(model, std::move(prompt), std::move(continuations), owner_of(number),
+                              calls_.at(number).stop.get_token(), done_of<ScoreReply>(number));
+  });
   return std::nullopt;
 }
 
 std::optional<llm::Failure> ProgramRun::begin_embed(TaskId task, std::string_view model,
                                                     std::vector<std::string> texts,
                                                     bool is_single) {
-  const auto begun =
-      begin_call({.kind = TraceKind::kEmbed, .task = task, .is_single = is_single}, 0);
+  int64_t bytes = 0;
+  for (const std::string& text : texts)
+    bytes += static_cast<int64_t>(text.size());
+  const auto begun = begin_call({.kind = TraceKind::kEmbed, .task = task, .is_single = is_single},
+                                bytes / kBytesPerToken);
   if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
   const auto number = std::get<uint64_t>(begun);
-  environment_.models.embed(model, std::move(texts), owner_of(number),
-                            calls_.at(number).stop.get_token(), done_of<EmbedReply>(number));
+  ask(number, [&] {
+    environment_.models.embed(model, std::move(texts), owner_of(number),
+                              calls_.at(number).stop.get_token(), done_of<EmbedReply>(number));
+  });
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -74,6 +75,9 @@ class ProgramRun final : public ProgramHost {
   // Ends it with this failure: all its calls are stopped.
   void cancel(llm::Failure why);
 
+  // Something threw while it was worked on, memory for one: its row fails, and no other.
+  void fail_on(const std::exception& error);
+
   // Its time is over.
   void on_deadline();
 
@@ -94,6 +98,7 @@ class ProgramRun final : public ProgramHost {
                                                           size_t count) override;
   HeldContext* find(ContextId context) override { return contexts_.find(context); }
   void release(ContextId context) override;
+  std::optional<std::string> memory_fault() const override;
   std::optional<llm::Failure> begin_generate(TaskId task, ContextId context,
                                              GenerateOptions options,
                                              std::optional<uint64_t> seed) override;
@@ -146,6 +151,7 @@ class ProgramRun final : public ProgramHost {
   CallOwner owner_of(uint64_t call);
   template <class Reply>
   CallDone<Reply> done_of(uint64_t call) const;
+  void ask(uint64_t call, const std::function<void()>& asking);
   void generate(const HeldContext& held, uint64_t call, Prompt prompt, GenerateOptions options);
   std::optional<llm::Failure> begin_scoring(TaskId task, ContextId context, TraceKind kind,
                                             std::vector<std::string> texts);
@@ -158,6 +164,7 @@ class ProgramRun final : public ProgramHost {
   const TimePoint began_;
   const TimePoint deadline_;
 
+  const std::shared_ptr<ContextMemory> context_memory_ = std::make_shared<ContextMemory>();
   ContextTable contexts_;
   boost::unordered_flat_map<TaskId, Task, std::hash<TaskId>> tasks_;
   std::map<uint32_t, Group> groups_;
