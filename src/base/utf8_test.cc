@@ -74,7 +74,9 @@ TEST(Utf8, TextIsRecognised) {
   EXPECT_TRUE(is_utf8(""));
   EXPECT_TRUE(is_utf8("a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"));
   EXPECT_FALSE(is_utf8("a\xC3"));
-  EXPECT_FALSE(is_utf8("\xFF" "a"));
+  EXPECT_FALSE(
+      is_utf8("\xFF"
+              "a"));
 }
 
 }  // namespace

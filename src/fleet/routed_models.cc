@@ -40,9 +40,7 @@ std::vector<const JobRoute*> meant_by_none(const std::vector<JobRoute>& routes,
 }  // namespace
 
 RoutedModels::RoutedModels(JobFleet& fleet, NamingHelp help)
-    : routes_(fleet.routes()),
-      help_(std::move(help)),
-      upstreams_of_(fleet.hooks().upstreams_of) {}
+    : routes_(fleet.routes()), help_(std::move(help)), upstreams_of_(fleet.hooks().upstreams_of) {}
 
 std::variant<dispatch::Model, llm::Failure> RoutedModels::find(llm::Endpoint endpoint,
                                                                std::string_view name) {

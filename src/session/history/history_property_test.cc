@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "llm/testing/chatml_tokenizer.h"
 #include "session/history/history.h"
 #include "session/samples/sample.h"
-#include "llm/testing/chatml_tokenizer.h"
 #include "session/testing/naive_session.h"
 
 namespace windrow::session {
