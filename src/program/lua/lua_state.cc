@@ -53,10 +53,17 @@ int open_all(lua_State* state) {
   return 0;
 }
 
+// So many instructions that no sum of counts overflows; more would take centuries.
+ProgramLimits countable(ProgramLimits limits) {
+  constexpr int64_t kInstructionsMax = INT64_MAX / 4;
+  limits.instructions_max = std::min(limits.instructions_max, kInstructionsMax);
+  return limits;
+}
+
 }  // namespace
 
 LuaState::LuaState(const ProgramLimits& limits, const Clock& clock, void* owner)
-    : limits_(limits),
+    : limits_(countable(limits)),
       clock_(clock),
       owner_(owner),
       hook_instructions_(

@@ -167,14 +167,14 @@ TEST(ProgramLimits, AnInputAboveTheMemoryLimitIsNamedAsThat) {
 
 TEST(ProgramLimits, TextThatContextsShareCountsOnce) {
   ProgramRig rig(program_of(R"(
-    local root = Context.new():user(("x"):rep(300000))
+    local root = Context.new():user(("x"):rep(60000))
     local forks = root:fork(100)
     root:release()
     for i = 1, 100 do forks[i]:assistant("y") end
     for i = 1, 100 do forks[i]:release() end
-    return #Context.new():user(("x"):rep(300000)):text())"),
+    return #Context.new():user(("x"):rep(60000)):text())"),
                  {.memory_bytes_max = 1 << 20});
-  EXPECT_EQ(json_text(rig.start().result()), "300000");
+  EXPECT_EQ(json_text(rig.start().result()), "60000");
   rig.expect_nothing_left();
 }
 
