@@ -49,8 +49,12 @@ ContextId id_at(lua_State* state, const char* method) {
   return box->id;
 }
 
+// What a method takes, as instructions of Lua: some microseconds, which no hook sees.
+constexpr int64_t kInstructionsOfMethod = 100;
+
 // The context that a method is called on: there, and not in use by a call that waits.
 HeldContext& context_at(lua_State* state, const char* method) {
+  RunningProgram::of(state).lua.charge(state, kInstructionsOfMethod);
   HeldContext* held = RunningProgram::of(state).host.find(id_at(state, method));
   if (held == nullptr)
     raise(state, fmt::format("ctx:{}: the context was released; fork it before it is", method));
@@ -92,6 +96,7 @@ int return_context(lua_State* state, const std::optional<llm::Failure>& failure)
 
 int new_context(lua_State* state) {
   const TaskId task = running_task(state, "Context.new");
+  RunningProgram::of(state).lua.charge(state, kInstructionsOfMethod);
   OptionReader options(state, 1, "Context.new");
   const std::string model = options.text("model").value_or("");
   ContextOptions made{.thinking = options.boolean("thinking")};
