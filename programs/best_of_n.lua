@@ -61,6 +61,9 @@ return function(input)
   base:system(prompts.system)
   local asked <close> = base:fork():user(inputs.fill(prompts.question, {question = question}))
 
+  -- A server elsewhere gives no likelihoods, which shows before anything is sampled.
+  if judge == "likelihood" then asked:tokens() end
+
   stage("sample")
   local list = graph.generate(asked, {graph.candidate(question)}, options)
   for i, candidate in ipairs(list) do candidate.number = i end

@@ -153,6 +153,8 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
                                            .on_budget_spent =
                                                [&] {
                                                  budget_spent = true;
+                                                 // Programs cannot end without more calls.
+                                                 if (runs_programs) return (*runner)->stop_now();
                                                  (*runner)->stop();
                                                },
                                            .on_all_failed = [&] { (*runner)->stop_now(); }});

@@ -60,8 +60,8 @@ std::optional<llm::Failure> ContextTable::no_room(size_t count) const {
   return llm::Failure{
       .code = std::string(kContextLimit),
       .message =
-          fmt::format("the program holds {} contexts and asks for {} more, and may hold {} at "
-                      "a time; release those that are done (ctx:release(), local ctx <close>), or "
+          fmt::format("the program has contexts: {}, asks for {} more, and may have {} at a "
+                      "time; release those that are done (ctx:release(), local ctx <close>), or "
                       "raise --program-contexts",
                       contexts_.size(), count, contexts_max_)};
 }
