@@ -180,6 +180,7 @@ void ProgramLoop::State::run() {
     if (!is_stopping()) continue;
     if (instances.empty()) return;
     std::vector<ProgramRun*> running;
+    running.reserve(instances.size());
     for (const auto& [id, instance] : instances)
       running.push_back(instance.get());
     for (ProgramRun* instance : running) {
