@@ -218,7 +218,8 @@ int random(lua_State* state) {
   if (low > high) raise(state, std::string("math.random: the interval is empty"));
   const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const uint64_t offset = span == UINT64_MAX ? drawn : drawn % (span + 1);
-  lua_pushinteger(state, static_cast<lua_Integer>(static_cast<uint64_t>(low) + offset));
+  const uint64_t number = static_cast<uint64_t>(low) + offset;
+  lua_pushinteger(state, static_cast<lua_Integer>(number));
   return 1;
 }
 
