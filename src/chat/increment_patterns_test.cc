@@ -157,7 +157,7 @@ TEST(IncrementPatterns, AreAsRenderedForAllTemplatesAndTexts) {
       ++all;
     }
     expect_same(both, {.role = "system", .text = "Now in French."});
-    expect_same(both, {.role = "nobody", .text = "Now in French."});
+    expect_same(both, {.role = "visitor", .text = "Now in French."});
     from_patterns += both.patterns().from_patterns();
   }
   EXPECT_GT(all, 54 * 30);

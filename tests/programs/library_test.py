@@ -7,7 +7,7 @@ from exec_program import DEMO, EXAMPLES, Programs, SimUpstream
 
 QUESTION = "Add: 17 + 23 + 5"
 
-# What of the library runs with a server elsewhere as it is: program, input, calls.
+# The shipped programs that run unchanged with an upstream server: program, input, calls.
 WITH_A_SERVER = (
     ("graph_of_thought", {"question": QUESTION}, 16),
     ("graph_of_thought", {"question": QUESTION, "proposals": 3, "schedule": "stream"}, 6),

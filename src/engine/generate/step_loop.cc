@@ -222,7 +222,7 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   report.preempted =
       static_cast<int32_t>(preemptions - std::exchange(preemptions_reported_, preemptions));
   report.sampling = clock_.now() - ran_at;
-  // Before the answers: who gets one has then heard of all passes that made it.
+  // Before the answers are handed over: the receiver of an answer can then count all its passes.
   if (options_.on_rows) options_.on_rows(report, traces);
   for (StepOutput& output : outputs)
     take(output);

@@ -204,7 +204,7 @@ TEST_F(DispatchedProgramModelsTest, ACallIsItsOwners) {
   EXPECT_EQ(here_.calls.back().trace_tag, 99U);
   EXPECT_EQ(charged_, (std::vector<std::pair<std::string, int32_t>>{{"alice", 3}}));
   (void)generate("here");
-  EXPECT_EQ(charged_.size(), 1U) << "nobody pays for a call without a key";
+  EXPECT_EQ(charged_.size(), 1U) << "a call without a key is charged to no key";
 }
 
 TEST_F(DispatchedProgramModelsTest, FailuresAreHandedOnAsTheyAre) {
