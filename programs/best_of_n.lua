@@ -61,8 +61,11 @@ return function(input)
   base:system(prompts.system)
   local asked <close> = base:fork():user(inputs.fill(prompts.question, {question = question}))
 
-  -- A server elsewhere gives no likelihoods, which shows before anything is sampled.
-  if judge == "likelihood" then asked:tokens() end
+  -- Known before anything is sampled, as a context's tokens are there only where its scores are.
+  if judge == "likelihood" and not pcall(asked.tokens, asked) then
+    error('judge "likelihood" needs score, which a model on a server elsewhere does not have; ' ..
+          'give judge "model", or a model that Windrow runs itself', 0)
+  end
 
   stage("sample")
   local list = graph.generate(asked, {graph.candidate(question)}, options)

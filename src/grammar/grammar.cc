@@ -47,6 +47,10 @@ Part GrammarBuilder::lexeme(std::shared_ptr<const ByteDfa> dfa) {
   return parts_->add({.kind = BuilderPart::Kind::kLexeme, .dfa = std::move(dfa)});
 }
 
+Part GrammarBuilder::distinct_lexeme(std::shared_ptr<const ByteDfa> dfa) {
+  return lexeme(std::move(dfa));
+}
+
 Part GrammarBuilder::sequence(std::vector<Part> parts) {
   return parts_->add({.kind = BuilderPart::Kind::kSequence, .children = parts_->numbers(parts)});
 }

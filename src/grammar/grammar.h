@@ -38,6 +38,11 @@ class GrammarBuilder {
   Part nothing();  // the empty text
   Part text(std::string_view bytes);
   Part lexeme(std::shared_ptr<const ByteDfa> dfa);
+
+  // A lexeme whose text differs from those of all distinct lexemes before it in the same JSON array
+  // or object: the names of an object whose members are counted, the items of a uniqueItems. Each
+  // value has one text in `dfa`.
+  Part distinct_lexeme(std::shared_ptr<const ByteDfa> dfa);
   Part sequence(std::vector<Part> parts);
   Part choice(std::vector<Part> parts);  // at least one part
 

@@ -37,16 +37,31 @@ using Terms = std::vector<Term>;
 
 using NodeId = Id<struct NodeTag, uint32_t>;
 
+// `min` to `max` items fulfil `item`.
+struct ContainsShape {
+  Terms item;
+  uint32_t min = 1;
+  std::optional<uint32_t> max;
+};
+
 struct ArrayShape {
   std::vector<Terms> prefix;
   Terms rest;
   uint32_t count_min = 0;
   std::optional<uint32_t> count_max;
+  std::vector<ContainsShape> contains;
+  bool unique = false;
 };
 
 struct Member {
   std::string name;
   bool required = false;
+};
+
+// At least one member has a name that `rule` allows and a value that it demands.
+struct SomeMemberShape {
+  const SomeMember* rule = nullptr;
+  bool judging = false;
 };
 
 struct ObjectShape {
@@ -57,8 +72,16 @@ struct ObjectShape {
   };
 
   std::vector<Source> sources;
-  std::vector<Member> members;  // declared or required, in the order of the text
-  bool closed = false;          // undeclared properties are not allowed
+  std::vector<Member> members;         // declared or required, in the order of the text
+  bool closed = false;                 // undeclared properties are not allowed
+  std::vector<std::string> forbidden;  // names; none of them is required
+  Terms names;                         // every name, as a string, fulfils them
+  std::vector<SomeMemberShape> some;
+  uint32_t count_min = 0;  // members
+  std::optional<uint32_t> count_max;
+
+  // Whether a name that comes twice would change whether the object is valid.
+  bool counts_names() const { return count_min > 0 || count_max || !some.empty(); }
 };
 
 // A set of Terms, worked out.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "grammar/lexeme/numbers.h"
 
@@ -68,6 +69,8 @@ struct NumberRules {
   bool min_excluded = false;
   bool max_excluded = false;
   std::optional<Decimal> multiple_of;  // above zero
+  std::vector<Decimal> multiples_not;  // above zero; a multiple of none of them
+  std::vector<Decimal> denied;         // none of these numbers
 
   void raise_min(const Decimal& bound, bool excluded);
   void lower_max(const Decimal& bound, bool excluded);

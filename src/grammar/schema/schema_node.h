@@ -38,10 +38,23 @@ struct StringRules {
   std::optional<uint32_t> length_max;
   std::vector<std::string> patterns;
   std::vector<std::string> formats;
+  std::vector<std::string> patterns_not;  // the text is not found by any of them
+  std::vector<std::string> formats_not;
+  std::vector<std::string> denied;  // none of these texts
 
-  bool none() const {
-    return length_min == 0 && !length_max && patterns.empty() && formats.empty();
+  // No rule but lengths.
+  bool only_lengths() const {
+    return patterns.empty() && formats.empty() && patterns_not.empty() && formats_not.empty() &&
+           denied.empty();
   }
+  bool none() const { return length_min == 0 && !length_max && only_lengths(); }
+};
+
+// `min` to `max` items are valid under `schema`.
+struct ContainsRule {
+  SchemaId schema;
+  uint32_t min = 1;
+  std::optional<uint32_t> max;
 };
 
 struct ArrayRules {
@@ -49,6 +62,18 @@ struct ArrayRules {
   std::optional<SchemaId> items;  // all items after the prefix
   uint32_t count_min = 0;
   std::optional<uint32_t> count_max;
+  std::vector<ContainsRule> contains;
+  bool unique = false;  // no two items are equal
+};
+
+// At least one member has such a name and a value that is valid under `value`. What is left of
+// properties, patternProperties, additionalProperties and propertyNames when they are negated.
+struct SomeMember {
+  std::optional<std::string> pattern;     // the name matches it
+  std::vector<std::string> names_not;     // the name is none of these
+  std::vector<std::string> patterns_not;  // and matches none of these
+  std::optional<SchemaId> name;           // the name, as a string, is valid under it
+  std::optional<SchemaId> value;          // nothing: any value
 };
 
 struct ObjectRules {
@@ -56,6 +81,11 @@ struct ObjectRules {
   std::vector<std::pair<std::string, SchemaId>> patterns;
   std::optional<SchemaId> additional;
   std::vector<std::string> required;
+  std::vector<std::string> forbidden;  // names that no member has
+  std::vector<SchemaId> names;         // propertyNames: every name, as a string, is valid under it
+  std::vector<SomeMember> some;
+  uint32_t count_min = 0;  // minProperties
+  std::optional<uint32_t> count_max;
 
   // additionalProperties is absent, and other properties are not allowed (SchemaOptions::open).
   bool closed = false;
@@ -79,6 +109,10 @@ struct SchemaNode {
     kAll,  // all of `parts`; also a $ref, with one part
     kAny,  // at least one of `parts`
     kOne,  // exactly one of `parts`
+    kNot,  // not the one of `parts`, as the standard reads it
+    // The one of `parts` as the standard reads it: undeclared properties are allowed, and it
+    // declares none for a closed object. The condition of an if.
+    kJudged,
   };
 
   Kind kind = Kind::kAlways;

@@ -1,0 +1,1 @@
+#include "grammar/schema/negation.h"

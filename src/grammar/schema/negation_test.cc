@@ -1,0 +1,3 @@
+#include "grammar/schema/negation.h"
+
+#include <gtest/gtest.h>
