@@ -11,9 +11,11 @@
 // bounds need no more.
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "grammar/lexeme/byte_dfa.h"
@@ -27,6 +29,10 @@ struct NumberBounds {
   bool min_excluded = false;
   bool max_excluded = false;
   std::optional<std::string> multiple_of;
+  std::vector<std::string> multiples_not;  // a multiple of none of them
+  std::vector<std::string> denied;         // none of these numbers
+
+  friend auto operator<=>(const NumberBounds&, const NumberBounds&) = default;
 };
 
 // kInvalid, with a message for users: no number is within the bounds, or this multipleOf cannot be

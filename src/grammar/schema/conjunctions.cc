@@ -25,7 +25,7 @@ Term judging(SchemaId schema) {
 
 }  // namespace
 
-Conjunctions::Conjunctions(const Schema& schema, const GiveUp& give_up)
+Conjunctions::Conjunctions(Schema& schema, const GiveUp& give_up)
     : schema_(schema), give_up_(give_up), undeclared_(add_node("")) {
   nodes_.back().kind = Node::Kind::kNone;
   nodes_.back().why =
@@ -246,7 +246,7 @@ Result<std::optional<Terms>> Conjunctions::member_terms(const ObjectShape& shape
   for (const ObjectShape::Source& source : shape.sources) {
     bool known = false;
     if (const auto value = property(*source.rules, name)) {
-      terms.push_back({*value, source.judging});
+      terms.push_back(source.term(*value));
       known = true;
     }
     for (const auto& [pattern, value] : source.rules->patterns) {
@@ -255,12 +255,12 @@ Result<std::optional<Terms>> Conjunctions::member_terms(const ObjectShape& shape
         return schema_error(schema_[value].pointer, names.error().message);
       }
       if (!(*names)->contains(name)) continue;
-      terms.push_back({value, source.judging});
+      terms.push_back(source.term(value));
       known = true;
     }
     if (known && !source.judging) declared = true;
     if (!known && source.rules->additional) {
-      terms.push_back({*source.rules->additional, source.judging});
+      terms.push_back(source.term(*source.rules->additional));
     }
   }
   if (!declared) return std::optional<Terms>();
@@ -284,12 +284,12 @@ std::optional<Terms> Conjunctions::undeclared(const ObjectShape& shape,
     for (const auto& [pattern, value] : source.rules->patterns) {
       const auto index = std::ranges::find(patterns, pattern) - patterns.begin();
       if (!matched[static_cast<size_t>(index)]) continue;
-      terms.push_back({value, source.judging});
+      terms.push_back(source.term(value));
       known = true;
     }
     if (known && !source.judging) declared = true;
     if (!known && source.rules->additional) {
-      terms.push_back({*source.rules->additional, source.judging});
+      terms.push_back(source.term(*source.rules->additional));
     }
   }
   if (!declared) return std::nullopt;

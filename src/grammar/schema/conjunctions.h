@@ -22,12 +22,16 @@
 
 namespace windrow::grammar {
 
-// A place of the schema that must hold. A judging one comes from another branch of a oneOf: it has
-// the meaning of the standard (undeclared properties are allowed), and the properties that it
-// declares are not allowed because of it.
+// A place of the schema that must hold. A judging one is a condition, or comes from a `not` or from
+// another branch of a oneOf: it has the meaning of the standard (undeclared properties are
+// allowed), and the properties that it declares are not allowed because of it.
 struct Term {
   SchemaId schema;
   bool judging = false;
+
+  // A judging one that only has to hold for no fewer values than the standard says: it asks whether
+  // two places may have a value in common. Formats are as wide as any validator reads them.
+  bool wide = false;
 
   friend bool operator==(const Term&, const Term&) = default;
 };
@@ -37,11 +41,12 @@ using Terms = std::vector<Term>;
 
 using NodeId = Id<struct NodeTag, uint32_t>;
 
-// `min` to `max` items fulfil `item`.
+// Of the items from number `from` on, `min` to `max` fulfil `item`.
 struct ContainsShape {
   Terms item;
   uint32_t min = 1;
   std::optional<uint32_t> max;
+  uint32_t from = 0;
 };
 
 struct ArrayShape {
@@ -62,6 +67,9 @@ struct Member {
 struct SomeMemberShape {
   const SomeMember* rule = nullptr;
   bool judging = false;
+  bool wide = false;
+
+  Term term(SchemaId schema) const { return {schema, judging, wide}; }
 };
 
 struct ObjectShape {
@@ -69,13 +77,16 @@ struct ObjectShape {
   struct Source {
     const ObjectRules* rules = nullptr;
     bool judging = false;
+    bool wide = false;
+
+    Term term(SchemaId schema) const { return {schema, judging, wide}; }
   };
 
   std::vector<Source> sources;
   std::vector<Member> members;         // declared or required, in the order of the text
   bool closed = false;                 // undeclared properties are not allowed
-  std::vector<std::string> forbidden;  // names; none of them is required
-  Terms names;                         // every name, as a string, fulfils them
+  std::vector<std::string> forbidden;  // names that no member has; none is in `members`
+  Terms names;                         // every name, as a string, fulfils them; `members` do
   std::vector<SomeMemberShape> some;
   uint32_t count_min = 0;  // members
   std::optional<uint32_t> count_max;
@@ -109,8 +120,8 @@ struct Node {
 
 class Conjunctions {
  public:
-  // `schema` and `give_up` outlive this.
-  Conjunctions(const Schema& schema, const GiveUp& give_up);
+  // `schema` and `give_up` outlive this. Places that negations need are added to `schema`.
+  Conjunctions(Schema& schema, const GiveUp& give_up);
 
   // The node of these terms. kInvalid: an unsupported pattern, a oneOf whose branches may hold
   // both, too many combinations. kUnavailable: `give_up` returned true.
@@ -154,7 +165,7 @@ class Conjunctions {
   Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
   std::optional<SchemaId> property(const ObjectRules& rules, std::string_view name) const;
 
-  const Schema& schema_;
+  Schema& schema_;
   const GiveUp& give_up_;
   TextAutomata automata_;
   std::deque<Node> nodes_;

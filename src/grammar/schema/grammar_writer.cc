@@ -13,12 +13,6 @@ namespace {
 // Deeper nodes become rules and are written later, so that no schema overflows the stack.
 constexpr size_t kDepthMax = 60;
 
-std::string key_of(const NumberBounds& bounds, bool integers) {
-  return fmt::format("{} {}{} {}{} {}", integers, bounds.min.value_or("-"),
-                     bounds.min_excluded ? "!" : "", bounds.max.value_or("-"),
-                     bounds.max_excluded ? "!" : "", bounds.multiple_of.value_or("-"));
-}
-
 }  // namespace
 
 Result<Part> GrammarWriter::write_root(NodeId id) {
@@ -126,7 +120,7 @@ Result<Part> GrammarWriter::write_shape(const Node& node) {
 Result<Part> GrammarWriter::write_number(const Node& node) {
   const bool integers = (node.types & kFractionType) == 0;
   const NumberBounds bounds = bounds_of(node.numbers, integers);
-  const std::string key = key_of(bounds, integers);
+  const std::pair key(bounds, integers);
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
   auto dfa = integers ? integer_dfa(bounds) : number_dfa(bounds);
   if (!dfa) return schema_error(node.pointer, dfa.error().message);

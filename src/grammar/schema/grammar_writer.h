@@ -54,7 +54,7 @@ class GrammarWriter {
   JsonParts& parts_;
   std::unordered_map<NodeId, Written> written_;
   std::vector<NodeId> waiting_;  // nested too deep to be written recursively
-  std::map<std::string, Part> numbers_;
+  std::map<std::pair<NumberBounds, bool>, Part> numbers_;  // true: integers
   std::map<const CharDfa*, Part> strings_;
   size_t depth_ = 0;
 };

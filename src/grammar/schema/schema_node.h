@@ -42,19 +42,25 @@ struct StringRules {
   std::vector<std::string> formats_not;
   std::vector<std::string> denied;  // none of these texts
 
+  // Formats as wide as any validator reads them, and formats of which only texts are excluded that
+  // every validator takes for one (Term::wide).
+  std::vector<std::string> formats_wide;
+  std::vector<std::string> formats_not_wide;
+
   // No rule but lengths.
   bool only_lengths() const {
     return patterns.empty() && formats.empty() && patterns_not.empty() && formats_not.empty() &&
-           denied.empty();
+           denied.empty() && formats_wide.empty() && formats_not_wide.empty();
   }
   bool none() const { return length_min == 0 && !length_max && only_lengths(); }
 };
 
-// `min` to `max` items are valid under `schema`.
+// Of the items from number `from` on, `min` to `max` are valid under `schema`.
 struct ContainsRule {
   SchemaId schema;
   uint32_t min = 1;
   std::optional<uint32_t> max;
+  uint32_t from = 0;
 };
 
 struct ArrayRules {
@@ -63,7 +69,8 @@ struct ArrayRules {
   uint32_t count_min = 0;
   std::optional<uint32_t> count_max;
   std::vector<ContainsRule> contains;
-  bool unique = false;  // no two items are equal
+  bool unique = false;    // no two items are equal
+  bool repeated = false;  // two items are equal: what a negated uniqueItems leaves
 };
 
 // At least one member has such a name and a value that is valid under `value`. What is left of
@@ -124,6 +131,7 @@ struct SchemaNode {
 struct Schema {
   std::deque<SchemaNode> nodes;
   SchemaId root;
+  std::deque<boost::json::value> values;  // that nodes made later refer to
 
   const SchemaNode& operator[](SchemaId id) const { return nodes[id.value()]; }
 };

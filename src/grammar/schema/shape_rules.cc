@@ -66,7 +66,7 @@ void join_objects(const Schema& schema, const Terms& terms, Node& node) {
   for (const Term& term : terms) {
     const ObjectRules& rules = schema[term.schema].rules.objects;
     if (!says_something(rules)) continue;
-    shape.sources.push_back({&rules, term.judging});
+    shape.sources.push_back({&rules, term.judging, term.wide});
     shape.closed = shape.closed || (rules.closed && !term.judging);
   }
   std::unordered_map<std::string_view, size_t> index;
