@@ -267,6 +267,11 @@ Result<std::optional<Terms>> Conjunctions::member_terms(const ObjectShape& shape
   return std::optional(std::move(terms));
 }
 
+Result<Terms> Conjunctions::negated(const Terms& terms) {
+  return schema_error(terms.empty() ? "#" : schema_[terms.front().schema].pointer,
+                      "what is not contained cannot be worked out yet");
+}
+
 Result<NodeId> Conjunctions::find_member(const Node& node, std::string_view name) {
   Result<std::optional<Terms>> terms = member_terms(node.objects, name);
   if (!terms) return terms.error();

@@ -138,6 +138,13 @@ class Conjunctions {
   // The values of Node::allowed as a set. The node has some.
   const ValueSet& allowed_by(const Node& node);
 
+  // The terms of the value of a property; nothing if there may be no such property.
+  Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
+
+  // Terms that hold for exactly the values for which not all of `terms` hold. kInvalid: what they
+  // say cannot be negated.
+  Result<Terms> negated(const Terms& terms);
+
   // The terms of the value of an undeclared property whose name matches exactly those of `patterns`
   // for which `matched` is true. Nothing if there may be no such property.
   std::optional<Terms> undeclared(const ObjectShape& shape,
@@ -162,7 +169,6 @@ class Conjunctions {
   Result<void> check_exclusive(const Terms& terms, size_t at, const std::vector<NodeId>& branches);
   Result<bool> are_disjoint(NodeId left, NodeId right);
   Result<bool> are_shapes_disjoint(const Node& left, const Node& right);
-  Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
   std::optional<SchemaId> property(const ObjectRules& rules, std::string_view name) const;
 
   Schema& schema_;
