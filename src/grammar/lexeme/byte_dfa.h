@@ -34,7 +34,8 @@ struct ByteDfa {
 // The tables of an automaton over bytes. `dfa` is trimmed and not empty.
 std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa);
 
-// The texts of `dfa` in UTF-8. `dfa` is not empty.
+// The texts of `dfa` in UTF-8. `dfa` is not empty. Its states come first, by the same numbers, and
+// then those within characters; so also below.
 std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa);
 
 // The texts of `dfa` as they are written between the quotes of a JSON string: `"`, `\` and control
