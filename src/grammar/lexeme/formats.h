@@ -32,6 +32,11 @@ namespace windrow::grammar {
 // The texts of a format. Null if the name is unknown.
 const CharDfa* format_dfa(std::string_view name);
 
+// Texts among which are all that are of the format by its standard, whether or not all validators
+// agree: what is outside is not of the format. Null if nothing narrower than any text is known
+// (regex), or the name is unknown.
+const CharDfa* widest_format_dfa(std::string_view name);
+
 std::vector<std::string> known_formats();
 
 }  // namespace windrow::grammar

@@ -297,6 +297,48 @@ RangeDfa multiples_of_tens(uint32_t step, uint32_t zeros) {
   return MultiplesOfTens(step, zeros).run();
 }
 
+RangeDfa with_zeros_behind(const RangeDfa& multiples, bool has_point) {
+  RangeDfa result;
+  const auto point = static_cast<RangeDfa::State>(multiples.states_count());
+  const RangeDfa::State zeros = point + 1;
+  for (RangeDfa::State state = 0; state < multiples.states_count(); ++state) {
+    const bool ended = multiples.accepting[state];
+    result.begin_state(ended);
+    if (ended && !has_point) result.add_edge({kPointSign, kPointSign}, point);
+    // Where the fraction is complete, nothing else may follow.
+    if (ended && has_point && multiples.edges_of(state).empty()) {
+      result.add_edge({U'0', U'0'}, zeros);
+    }
+    for (const RangeDfa::Edge& edge : multiples.edges_of(state))
+      result.add_edge(edge.on, edge.to);
+  }
+  result.begin_state(false);
+  result.add_edge({U'0', U'0'}, zeros);
+  result.begin_state(true);
+  result.add_edge({U'0', U'0'}, zeros);
+  return minimal(result);
+}
+
+RangeDfa digits_at_most(uint32_t count) {
+  RangeDfa result;
+  // The states in which so many digits are left.
+  const auto before_point = [&](uint32_t left) { return RangeDfa::State{2 * (count - left)}; };
+  const auto behind_point = [&](uint32_t left) { return before_point(left) + 1; };
+  for (uint32_t left = count + 1; left-- > 0;) {
+    result.begin_state(true);
+    result.add_edge({kPointSign, kPointSign}, behind_point(left));
+    if (left == count) {
+      result.add_edge({U'0', U'0'}, before_point(left));
+      if (left > 0) result.add_edge({U'1', U'9'}, before_point(left - 1));
+    } else if (left > 0) {
+      result.add_edge({U'0', U'9'}, before_point(left - 1));
+    }
+    result.begin_state(true);
+    if (left > 0) result.add_edge({U'0', U'9'}, behind_point(left - 1));
+  }
+  return minimal(result);
+}
+
 RangeDfa with_sign(const RangeDfa& positive, const RangeDfa& negative) {
   RangeDfa result;
   const auto positive_from = RangeDfa::State{1};

@@ -64,6 +64,13 @@ RangeDfa multiples(uint32_t step, uint32_t places);
 // state for each zero. Minimal.
 RangeDfa multiples_of_tens(uint32_t step, uint32_t zeros);
 
+// Multiples, and the same numbers with zeros at the end of the fraction: 1.5, 1.50. `has_point`:
+// some of them have a fraction already.
+RangeDfa with_zeros_behind(const RangeDfa& multiples, bool has_point);
+
+// Texts of at most so many digits, with a point or without, not counting a zero before the point.
+RangeDfa digits_at_most(uint32_t count);
+
 // The texts of `positive`, and those of `negative` after a minus.
 RangeDfa with_sign(const RangeDfa& positive, const RangeDfa& negative);
 

@@ -29,6 +29,8 @@ struct Limits {
   std::optional<NumberBound> min;
   std::optional<NumberBound> max;
   std::optional<Multiple> multiple;
+  std::vector<Multiple> multiples_not;
+  std::vector<DecimalDigits> denied;
 };
 
 Result<std::optional<NumberBound>> parse_bound(const std::optional<std::string>& text,
@@ -90,16 +92,27 @@ Result<Limits> parse(const NumberBounds& bounds, bool integer) {
   if (!max) return max.error();
   const auto multiple = parse_multiple(bounds.multiple_of, integer);
   if (!multiple) return multiple.error();
-  return Limits{*min, *max, *multiple};
+  Limits limits{*min, *max, *multiple, {}, {}};
+  for (const std::string& text : bounds.multiples_not) {
+    const auto step = parse_multiple(text, integer);
+    if (!step) return step.error();
+    limits.multiples_not.push_back(**step);
+  }
+  for (const std::string& text : bounds.denied) {
+    auto digits = DecimalDigits::parse(text);
+    if (digits) limits.denied.push_back(*std::move(digits));
+  }
+  return limits;
 }
 
 bool is_free(const NumberBounds& bounds) {
-  return !bounds.min && !bounds.max && !bounds.multiple_of;
+  return !bounds.min && !bounds.max && !bounds.multiple_of && bounds.multiples_not.empty() &&
+         bounds.denied.empty();
 }
 
 // Multiples may have fewer digits where each of them would need many states.
 int64_t integer_digits_max(const Limits& limits, size_t steps_count) {
-  if (!limits.multiple) return kDigitsMax;
+  if (!limits.multiple && limits.multiples_not.empty()) return kDigitsMax;
   int64_t wanted = kSafeDigits;
   if (steps_count > 0)
     wanted = std::min(wanted, static_cast<int64_t>(kMultipleStatesMax / steps_count));
@@ -117,6 +130,10 @@ int64_t fraction_digits_max(const Limits& limits) {
     const int64_t beside =
         std::max(kSafeDigits - bound->digits.integer_length(), bound->digits.fraction_length());
     most = std::min(most, beside);
+  }
+  for (const DecimalDigits& number : limits.denied) {
+    if (number.is_zero() || number.integer_length() >= kSafeDigits) continue;
+    most = std::min(most, kSafeDigits - number.integer_length());
   }
   return most;
 }
@@ -155,45 +172,96 @@ Error nothing_there(const NumberBounds& bounds, bool integer) {
   add(bounds.min_excluded ? "above" : "at least", bounds.min);
   add(bounds.max_excluded ? "below" : "at most", bounds.max);
   add("a multiple of", bounds.multiple_of);
+  for (const std::string& step : bounds.multiples_not)
+    add("no multiple of", step);
+  for (const std::string& number : bounds.denied)
+    add("not", number);
   return {ErrorKind::kInvalid, fmt::format("there is no {} and has at most {} digits; correct the "
                                            "bounds",
                                            words, kDigitsMax)};
 }
 
-// Removes the texts that are not multiples from each half. False if that needs too many states.
-bool keep_multiples(const RangeDfa& steps, std::initializer_list<RangeDfa*> halves) {
-  for (RangeDfa* half : halves) {
-    auto both = combine(minimal(*half), steps, Combination::kBoth, kStatesMax);
-    if (!both) return false;
-    *half = std::move(*both);
+// What the number of digits does not say by itself; no states if that is nothing.
+RangeDfa multiples_of(const Multiple& multiple) {
+  if (multiple.zeros > 0) return multiples_of_tens(multiple.step, multiple.zeros);
+  if (multiple.step > 1) return multiples(multiple.step, multiple.places);
+  return {};
+}
+
+// The numbers from zero up or below zero, without a sign, while rules are applied to them one by
+// one.
+class Half {
+ public:
+  explicit Half(RangeDfa texts) : texts_(std::move(texts)) {}
+
+  // False if it would need too many states.
+  bool apply(Combination what, const RangeDfa& other) {
+    auto both = combine(minimal(texts_), other, what, kStatesMax);
+    if (both) texts_ = *std::move(both);
+    return both.has_value();
   }
-  return true;
+
+  // The same, without this number.
+  bool deny(const DecimalDigits& number) {
+    NumberRange range;
+    range.low = range.high = NumberBound{number, false};
+    range.integer_digits_max = kDigitsMax;
+    range.fraction_digits_max = kDigitsMax;
+    return apply(Combination::kFirstOnly, magnitudes(range));
+  }
+
+  const RangeDfa& texts() const { return texts_; }
+
+ private:
+  RangeDfa texts_;
+};
+
+// All numbers that are multiples, with every number of zeros behind.
+RangeDfa every_multiple(const Multiple& multiple, bool integer) {
+  const RangeDfa exact = multiple.zeros > 0 ? multiples_of_tens(multiple.step, multiple.zeros)
+                                            : multiples(multiple.step, multiple.places);
+  return integer ? exact : with_zeros_behind(exact, multiple.places > 0);
+}
+
+// False if that needs too many states.
+bool apply_rules(const Limits& limits, const RangeDfa& steps, bool integer, Half& half,
+                 bool negative) {
+  if (steps.states_count() > 0 && !half.apply(Combination::kBoth, steps)) return false;
+  if (!limits.multiples_not.empty()) {
+    int64_t digits = kSafeDigits;
+    for (const auto& bound : {limits.min, limits.max}) {
+      if (bound) digits = std::max(digits, bound->digits.integer_length());
+    }
+    const RangeDfa few = digits_at_most(static_cast<uint32_t>(std::min(digits, kDigitsMax)));
+    if (!half.apply(Combination::kBoth, few)) return false;
+  }
+  for (const Multiple& multiple : limits.multiples_not) {
+    if (!half.apply(Combination::kFirstOnly, every_multiple(multiple, integer))) return false;
+  }
+  return std::ranges::all_of(limits.denied, [&](const DecimalDigits& number) {
+    return number.negative != negative || half.deny(number);
+  });
 }
 
 Result<std::shared_ptr<const ByteDfa>> bounded(const NumberBounds& bounds, bool integer) {
   const auto limits = parse(bounds, integer);
   if (!limits) return limits.error();
-  RangeDfa steps;
-  if (limits->multiple && limits->multiple->zeros > 0) {
-    steps = multiples_of_tens(limits->multiple->step, limits->multiple->zeros);
-  } else if (limits->multiple && limits->multiple->step > 1) {
-    steps = multiples(limits->multiple->step, limits->multiple->places);
-  }
-  const auto half = [&](std::optional<NumberRange> range) -> RangeDfa {
-    if (!range) return {};
+  const RangeDfa steps = limits->multiple ? multiples_of(*limits->multiple) : RangeDfa();
+  const auto half = [&](std::optional<NumberRange> range) -> Half {
+    if (!range) return Half(RangeDfa());
     range->integer_digits_max = integer_digits_max(*limits, steps.states_count());
     range->fraction_digits_max = integer ? 0 : fraction_digits_max(*limits);
-    return magnitudes(*range);
+    return Half(magnitudes(*range));
   };
-  RangeDfa positive = half(positive_range(*limits));
-  RangeDfa negative = half(negative_range(*limits));
-  if (steps.states_count() > 0 && !keep_multiples(steps, {&positive, &negative})) {
+  Half positive = half(positive_range(*limits));
+  Half negative = half(negative_range(*limits));
+  if (!apply_rules(*limits, steps, integer, positive, false) ||
+      !apply_rules(*limits, steps, integer, negative, true)) {
     return Error{ErrorKind::kInvalid,
-                 fmt::format("multipleOf {} with bounds of so many digits cannot be enforced; make "
-                             "one of them smaller",
-                             *bounds.multiple_of)};
+                 "multipleOf with bounds of so many digits, or so many numbers that are excluded, "
+                 "cannot be enforced; make one of them smaller"};
   }
-  const RangeDfa both = minimal(with_sign(positive, negative));
+  const RangeDfa both = minimal(with_sign(positive.texts(), negative.texts()));
   if (both.states_count() == 0) return nothing_there(bounds, integer);
   return byte_dfa(both);
 }

@@ -7,8 +7,8 @@
 //
 // Bounds are compared digit by digit, so nothing is rounded. A reader that rounds to doubles would
 // turn a number close to an excluded bound into that bound; so with an excluded bound other than
-// zero, numbers have at most 15 digits, on which all readers agree. Multiples have as many, if the
-// bounds need no more.
+// zero, numbers have at most 15 digits, on which all readers agree; also beside a number that is
+// denied. Multiples, and numbers that are no multiple, have as many, if the bounds need no more.
 #pragma once
 
 #include <compare>

@@ -1,12 +1,14 @@
 // Conjunctions: which values fulfil several places of a schema at once: an allOf, a $ref with
 // siblings, a base beside its anyOf, a property that two parts declare. Each set of places is
 // worked out once, on first use; there are finitely many sets, so recursion ends. This also finds
-// out which sets have no value, and with that whether the branches of a oneOf exclude each other:
-// they do if two of them together have no value. Used by one thread at a time.
+// out which sets have no value, and with that which branches of a oneOf exclude each other: those
+// that have no value together. A branch that does not exclude another one holds together with its
+// negation. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "grammar/schema/json_values.h"
+#include "grammar/schema/negation.h"
 #include "grammar/schema/schema_grammar.h"
 #include "grammar/schema/schema_node.h"
 #include "grammar/schema/text_automata.h"
@@ -56,6 +59,7 @@ struct ArrayShape {
   std::optional<uint32_t> count_max;
   std::vector<ContainsShape> contains;
   bool unique = false;
+  bool repeated = false;  // two items are equal; only in a node with Node::allowed
 };
 
 struct Member {
@@ -95,6 +99,12 @@ struct ObjectShape {
   bool counts_names() const { return count_min > 0 || count_max || !some.empty(); }
 };
 
+// A choice among terms: of terms[at], one of `parts` has to hold.
+struct Choice {
+  size_t at = 0;
+  std::vector<SchemaId> parts;
+};
+
 // A set of Terms, worked out.
 struct Node {
   enum class Kind : uint8_t {
@@ -118,13 +128,20 @@ struct Node {
   std::optional<std::vector<const boost::json::value*>> allowed;  // the only values; all fulfil it
 };
 
+// Terms without kAll, kNot, kJudged, kAlways, and choices of one part.
+struct Unfolded {
+  Terms terms;
+  std::optional<SchemaId> never;  // no value holds because of this place
+  std::string why;                // then
+};
+
 class Conjunctions {
  public:
   // `schema` and `give_up` outlive this. Places that negations need are added to `schema`.
   Conjunctions(Schema& schema, const GiveUp& give_up);
 
-  // The node of these terms. kInvalid: an unsupported pattern, a oneOf whose branches may hold
-  // both, too many combinations. kUnavailable: `give_up` returned true.
+  // The node of these terms. kInvalid: an unsupported pattern, a negation that cannot be enforced,
+  // too many combinations. kUnavailable: `give_up` returned true.
   Result<NodeId> find(const Terms& terms);
 
   // The node of the value of a property, of a node that is not kOpen. Errors as find().
@@ -141,9 +158,9 @@ class Conjunctions {
   // The terms of the value of a property; nothing if there may be no such property.
   Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
 
-  // Terms that hold for exactly the values for which not all of `terms` hold. kInvalid: what they
-  // say cannot be negated.
-  Result<Terms> negated(const Terms& terms);
+  // Terms that hold for exactly the values for which not all of `terms` hold, as the standard reads
+  // them. Where they cannot be negated, find() of the result fails.
+  Terms negated(const Terms& terms);
 
   // The terms of the value of an undeclared property whose name matches exactly those of `patterns`
   // for which `matched` is true. Nothing if there may be no such property.
@@ -151,32 +168,35 @@ class Conjunctions {
                                   const std::vector<std::string>& patterns,
                                   const std::vector<bool>& matched) const;
 
+  // Whether plainly no value of such a property is valid.
+  Result<bool> cannot_have(const ObjectShape& shape, std::string_view name);
+
+  // Errors as Negations::of.
+  Result<Unfolded> unfold(const Terms& terms);
+
   TextAutomata& automata() { return automata_; }
 
   // Called between steps of long work. kUnavailable: `give_up` returned true.
   Result<void> check_give_up();
 
  private:
-  struct Expanded {
-    Terms terms;
-    std::optional<SchemaId> never;  // set if one of the terms is `false`
-  };
-
-  Expanded expand(const Terms& terms) const;
   NodeId add_node(std::string pointer);
+  NodeId add_impossible(std::string why);
   Result<void> work_out(NodeId id, const Terms& terms);
-  Result<void> branch(NodeId id, const Terms& terms, size_t at);
-  Result<void> check_exclusive(const Terms& terms, size_t at, const std::vector<NodeId>& branches);
-  Result<bool> are_disjoint(NodeId left, NodeId right);
-  Result<bool> are_shapes_disjoint(const Node& left, const Node& right);
+  Result<void> branch(NodeId id, const Terms& terms, const Choice& choice);
+  Result<std::vector<NodeId>> exclusive_branches(const Terms& terms, size_t at, std::string& why);
+  Result<bool> may_overlap(Terms terms, SchemaId other);
   std::optional<SchemaId> property(const ObjectRules& rules, std::string_view name) const;
 
   Schema& schema_;
   const GiveUp& give_up_;
+  Negations negations_;
   TextAutomata automata_;
   std::deque<Node> nodes_;
   std::unordered_map<std::u32string, NodeId> known_;
+  std::map<std::vector<SchemaId>, SchemaId> negated_;
   NodeId undeclared_;  // a kNone node
+  NodeId forbidden_;   // a kNone node
   std::unordered_map<const Node*, ValueSet> allowed_;
   size_t members_count_ = 0;
   size_t checks_ = 0;
@@ -184,6 +204,25 @@ class Conjunctions {
   mutable std::unordered_map<const ObjectRules*, std::unordered_map<std::string_view, SchemaId>>
       properties_;
 };
+
+// --- choices (narrowing.cc, disjointness.cc)
+
+// Terms after everything was decided about their choices that is plain.
+struct Narrowed {
+  Terms terms;
+  std::optional<Choice> choice;  // the one to branch at; nothing if there is none left
+  std::string why;               // not empty: no value holds
+};
+
+// Leaves out the choices of which an alternative holds anyway, and the alternatives that
+// contradict the rest; where one is left, it is no choice. `terms` are unfolded. Keeps their order.
+// Errors as Conjunctions::find.
+Result<Narrowed> narrow(Conjunctions& conjunctions, const Schema& schema, Terms terms);
+
+// Whether the nodes plainly have no value in common: other types, another const of one property, a
+// member that one demands and the other forbids. Saves working out most pairs of branches of a
+// oneOf. Errors as Conjunctions::find.
+Result<bool> are_disjoint(Conjunctions& conjunctions, NodeId left, NodeId right);
 
 // --- steps by which Conjunctions works out the shape of a node (shape_rules.cc). A step may ask it
 // for other nodes.
@@ -197,7 +236,21 @@ Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const 
 // none is left. Errors as Conjunctions::find.
 Result<void> remove_impossible_types(Conjunctions& conjunctions, Node& node);
 
-// --- the node of a whole schema, and its errors
+// --- values (value_holds.cc)
+
+// Whether the value is valid under a node. kInvalid: that cannot be decided, since the node is
+// still being worked out. Errors else as Conjunctions::find.
+Result<bool> value_holds(Conjunctions& conjunctions, NodeId id, const boost::json::value& value);
+
+// The same for a shape, without enum and const.
+Result<bool> shape_holds(Conjunctions& conjunctions, const Node& node,
+                         const boost::json::value& value);
+
+// Whether a member that is asked for may have this name. Errors as Conjunctions::find.
+Result<bool> name_fits(Conjunctions& conjunctions, const SomeMemberShape& some,
+                       std::string_view name);
+
+// --- the node of a whole schema, and its errors (root_node.cc)
 
 // The node of the whole schema, which has a value. kInvalid: it has none, and why.
 Result<NodeId> possible_root(Conjunctions& conjunctions, const Schema& schema);

@@ -156,6 +156,14 @@ std::optional<std::string> value_key(const json::value& value) {
 
 }  // namespace
 
+bool has_equal_items(const json::array& array) {
+  std::unordered_set<std::string> keys;
+  return std::ranges::any_of(array, [&](const json::value& item) {
+    auto key = value_key(item);
+    return key && !keys.insert(*std::move(key)).second;
+  });
+}
+
 ValueSet::ValueSet(const std::vector<const json::value*>& values) {
   for (const json::value* value : values) {
     if (auto key = value_key(*value)) keys_.insert(*std::move(key));

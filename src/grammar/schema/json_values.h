@@ -12,6 +12,9 @@ namespace windrow::grammar {
 // Equality as in JSON Schema: 1 equals 1.0, and the order of members does not matter.
 bool same_value(const boost::json::value& left, const boost::json::value& right);
 
+// Whether two items are the same.
+bool has_equal_items(const boost::json::array& array);
+
 // A JSON string: "ab\n" -> "\"ab\\n\"". Control characters below U+0020, quotes and backslashes are
 // escaped, in the short form if there is one.
 std::string json_quoted(std::string_view text);

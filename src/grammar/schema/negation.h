@@ -6,7 +6,10 @@
 // the meaning of the standard: its terms are judging. Used by one thread at a time.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 #include "grammar/schema/schema_node.h"
@@ -18,13 +21,25 @@ class Negations {
   // `schema` outlives this; places are added to it.
   explicit Negations(Schema& schema) : schema_(schema) {}
 
-  // The same place each time. Its parts are kNot, not yet worked out, so recursion ends.
-  // kInvalid, with the pointer: what the place says cannot be negated (uniqueItems).
+  // The same place each time, and its negation is `id` again. Its parts are kNot, not yet worked
+  // out, so recursion ends. kInvalid, with the pointer: the place is too large.
   Result<SchemaId> of(SchemaId id);
 
+  // A place of kind kNot; the same each time.
+  SchemaId not_yet(SchemaId id);
+
+  SchemaId add(std::string pointer, SchemaNode::Kind kind, std::vector<SchemaId> parts = {});
+  SchemaId add_rules(std::string pointer, Rules rules);
+  SchemaId always();  // a place for every value
+
  private:
+  Result<SchemaId> make(SchemaId id);
+  SchemaId make_one(const SchemaNode& node);
+
   Schema& schema_;
   std::unordered_map<SchemaId, SchemaId> known_;
+  std::unordered_map<SchemaId, SchemaId> not_yet_;
+  std::optional<SchemaId> always_;
 };
 
 }  // namespace windrow::grammar

@@ -109,11 +109,11 @@ Decimal Decimal::ceiling() const {
   return {!below.negative_, below.digits_, below.exponent_};
 }
 
-bool Decimal::is_multiple_of(const Decimal& step) const {
+std::optional<bool> Decimal::multiple_of(const Decimal& step) const {
   const int64_t scale = std::max(places(), step.places());
   const auto by = step.scaled(scale);
   const int64_t zeros = exponent_ + scale;
-  if (!by || *by <= 0 || zeros > kScaledZerosMax) return false;
+  if (!by || *by <= 0 || zeros > kScaledZerosMax) return std::nullopt;
   int64_t rest = 0;
   const auto add = [&](int64_t digit) {
     rest = static_cast<int64_t>((static_cast<uint128>(rest) * 10 + static_cast<uint128>(digit)) %
@@ -186,6 +186,30 @@ std::optional<Decimal> least_common_multiple(const Decimal& left, const Decimal&
 
 namespace {
 
+constexpr int64_t kTriesMax = 4'000;
+
+// By multiples_not or denied; `undecided` if a multiple has too many digits.
+bool is_excluded(const NumberRules& rules, const Decimal& number, bool undecided) {
+  const auto is_multiple = [&](const Decimal& step) {
+    return number.multiple_of(step).value_or(undecided);
+  };
+  return std::ranges::any_of(rules.multiples_not, is_multiple) ||
+         std::ranges::find(rules.denied, number) != rules.denied.end();
+}
+
+// Whether all multiples of `step` are excluded.
+bool all_excluded(const NumberRules& rules, const Decimal& step) {
+  return std::ranges::any_of(rules.multiples_not,
+                             [&](const Decimal& other) { return step.is_multiple_of(other); });
+}
+
+template <class T>
+void add_missing(std::vector<T>& all, const std::vector<T>& more) {
+  for (const T& one : more) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+}
+
 Decimal successor(const Decimal& integer) {
   const auto small = integer.scaled(0);
   return small ? Decimal(*small + 1) : integer;  // too long to matter: errs on the side of yes
@@ -196,15 +220,21 @@ Decimal predecessor(const Decimal& integer) {
   return small ? Decimal(*small - 1) : integer;
 }
 
-// Whether one of the multiples of `step` is in [min, max].
-bool any_multiple(const Decimal& step, const Decimal& min, const Decimal& max, int64_t places) {
+// Whether one of the multiples of `step` is in [min, max] and not excluded by `rules`.
+bool any_multiple(const NumberRules& rules, const Decimal& step, const Decimal& min,
+                  const Decimal& max, int64_t places) {
   const auto by = step.scaled(places);
   const auto low = min.scaled(places);
   const auto high = max.scaled(places);
   if (!by || !low || !high) return true;
-  const int64_t rest = *high % *by;
-  const int64_t last = *high - (rest < 0 ? rest + *by : rest);
-  return last >= *low;
+  const int64_t rest = *low % *by;
+  const int64_t first = *low + (rest > 0 ? *by - rest : -rest);
+  const int64_t tries_max = kTriesMax + static_cast<int64_t>(rules.denied.size());
+  for (int64_t tried = 0, value = first; value <= *high; value += *by, ++tried) {
+    if (tried == tries_max) return true;
+    if (!is_excluded(rules, Decimal::from_scaled(value, places), false)) return true;
+  }
+  return false;
 }
 
 // The least number that is an integer and a multiple.
@@ -246,24 +276,33 @@ bool NumberRules::join_multiple(const Decimal& other) {
 bool NumberRules::join(const NumberRules& other) {
   if (other.min) raise_min(*other.min, other.min_excluded);
   if (other.max) lower_max(*other.max, other.max_excluded);
+  add_missing(multiples_not, other.multiples_not);
+  add_missing(denied, other.denied);
   return !other.multiple_of || join_multiple(*other.multiple_of);
 }
 
 bool any_integer(const NumberRules& rules) {
+  const Decimal step = integer_step(rules).value_or(Decimal(1));
+  if (all_excluded(rules, step)) return false;
   if (!rules.min || !rules.max) return true;
   Decimal low = rules.min->ceiling();
   Decimal high = rules.max->floor();
   if (rules.min_excluded && low == *rules.min) low = successor(low);
   if (rules.max_excluded && high == *rules.max) high = predecessor(high);
   if (low > high) return false;
-  const auto step = integer_step(rules);
-  return !step || !step->is_integer() || any_multiple(*step, low, high, 0);
+  return !step.is_integer() || any_multiple(rules, step, low, high, 0);
 }
 
 bool any_number(const NumberRules& rules) {
+  if (rules.multiple_of && all_excluded(rules, *rules.multiple_of)) return false;
   if (!rules.min || !rules.max) return true;
   if (*rules.min > *rules.max) return false;
-  if (*rules.min == *rules.max && (rules.min_excluded || rules.max_excluded)) return false;
+  if (*rules.min == *rules.max) {
+    if (rules.min_excluded || rules.max_excluded) return false;
+    if (rules.multiple_of && !rules.min->multiple_of(*rules.multiple_of).value_or(true))
+      return false;
+    return !is_excluded(rules, *rules.min, false);
+  }
   if (!rules.multiple_of) return true;
   const int64_t places =
       std::max({rules.min->places(), rules.max->places(), rules.multiple_of->places()});
@@ -272,8 +311,9 @@ bool any_number(const NumberRules& rules) {
   if (!low || !high) return true;
   if (rules.min_excluded) ++*low;
   if (rules.max_excluded) --*high;
-  return *low <= *high && any_multiple(*rules.multiple_of, Decimal::from_scaled(*low, places),
-                                       Decimal::from_scaled(*high, places), places);
+  return *low <= *high &&
+         any_multiple(rules, *rules.multiple_of, Decimal::from_scaled(*low, places),
+                      Decimal::from_scaled(*high, places), places);
 }
 
 bool holds(const NumberRules& rules, const Decimal& number) {
@@ -283,7 +323,23 @@ bool holds(const NumberRules& rules, const Decimal& number) {
   if (rules.max && (number > *rules.max || (rules.max_excluded && number == *rules.max))) {
     return false;
   }
-  return !rules.multiple_of || number.is_multiple_of(*rules.multiple_of);
+  if (rules.multiple_of && !number.is_multiple_of(*rules.multiple_of)) return false;
+  return !is_excluded(rules, number, true);
+}
+
+bool implies(const NumberRules& rules, const NumberRules& other) {
+  NumberRules both = rules;
+  both.multiple_of.reset();
+  NumberRules more = other;
+  more.multiple_of.reset();
+  both.join(more);
+  const bool multiple =
+      !other.multiple_of ||
+      (rules.multiple_of && rules.multiple_of->is_multiple_of(*other.multiple_of));
+  return multiple && both.min == rules.min && both.max == rules.max &&
+         both.min_excluded == rules.min_excluded && both.max_excluded == rules.max_excluded &&
+         both.multiples_not.size() == rules.multiples_not.size() &&
+         both.denied.size() == rules.denied.size();
 }
 
 NumberBounds bounds_of(const NumberRules& rules, bool integers) {
@@ -292,6 +348,10 @@ NumberBounds bounds_of(const NumberRules& rules, bool integers) {
   if (rules.max) bounds.max = rules.max->text();
   const auto step = integers ? integer_step(rules) : rules.multiple_of;
   if (step && !(integers && *step == Decimal(1))) bounds.multiple_of = step->text();
+  for (const Decimal& other : rules.multiples_not)
+    bounds.multiples_not.push_back(other.text());
+  for (const Decimal& number : rules.denied)
+    bounds.denied.push_back(number.text());
   return bounds;
 }
 

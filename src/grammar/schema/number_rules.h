@@ -36,8 +36,9 @@ class Decimal {
   // The number of digits after the point: 2 for 0.25, 0 for integers.
   int64_t places() const { return exponent_ < 0 ? -exponent_ : 0; }
 
-  // `step` is above zero. False also if either has too many digits to decide.
-  bool is_multiple_of(const Decimal& step) const;
+  // `step` is above zero. Nothing if either has too many digits to decide.
+  std::optional<bool> multiple_of(const Decimal& step) const;
+  bool is_multiple_of(const Decimal& step) const { return multiple_of(step).value_or(false); }
 
   // This times 10^places, if that is an integer of at most 18 digits.
   std::optional<int64_t> scaled(int64_t places) const;
@@ -80,11 +81,16 @@ struct NumberRules {
   bool join(const NumberRules& other);
 };
 
-// Whether there is such a number. May wrongly return true for very long numbers.
+// Whether there is such a number. May wrongly return true for very long numbers, and where the
+// first thousands within the bounds are excluded one by one.
 bool any_integer(const NumberRules& rules);
 bool any_number(const NumberRules& rules);
 
+// False also where it cannot be decided.
 bool holds(const NumberRules& rules, const Decimal& number);
+
+// Whether every number that `rules` allow has this property, as far as that is plain.
+bool implies(const NumberRules& rules, const NumberRules& other);
 
 // The same rules for integer_dfa() or number_dfa().
 NumberBounds bounds_of(const NumberRules& rules, bool integers);

@@ -27,16 +27,44 @@ void lower(std::optional<uint32_t>& bound, const std::optional<uint32_t>& other)
   if (other) bound = std::min(bound.value_or(*other), *other);
 }
 
-void join_strings(StringRules& all, const StringRules& more) {
+void join_strings(StringRules& all, const StringRules& more, bool wide) {
   all.length_min = std::max(all.length_min, more.length_min);
   lower(all.length_max, more.length_max);
   add_new(all.patterns, more.patterns);
-  add_new(all.formats, more.formats);
+  add_new(all.patterns_not, more.patterns_not);
+  add_new(all.denied, more.denied);
+  add_new(wide ? all.formats_wide : all.formats, more.formats);
+  add_new(wide ? all.formats_not_wide : all.formats_not, more.formats_not);
 }
 
-bool says_something(const ObjectRules& rules) {
-  return rules.closed || rules.additional || !rules.properties.empty() || !rules.patterns.empty() ||
-         !rules.required.empty();
+bool has_values(const ObjectRules& rules) {
+  return rules.closed || rules.additional || !rules.properties.empty() || !rules.patterns.empty();
+}
+
+void remove_types(Node& node, Types types, std::string why) {
+  if ((node.types & types) == 0) return;
+  node.types &= static_cast<Types>(~types);
+  if (node.why.empty()) node.why = fmt::format("at {}: {}", node.pointer, why);
+}
+
+void join_contains(const Schema& schema, const ContainsRule& rule, const Term& term,
+                   ArrayShape& shape) {
+  if (schema[rule.schema].kind == SchemaNode::Kind::kAlways) {
+    if (rule.min > 0) shape.count_min = std::max(shape.count_min, rule.from + rule.min);
+    if (rule.max) lower(shape.count_max, rule.from + *rule.max);
+    return;
+  }
+  // As the standard reads it, as is propertyNames.
+  ContainsShape joined{{{rule.schema, true, term.wide}}, rule.min, rule.max, rule.from};
+  const auto same = std::ranges::find_if(shape.contains, [&](const ContainsShape& other) {
+    return other.item == joined.item && other.from == joined.from;
+  });
+  if (same == shape.contains.end()) {
+    shape.contains.push_back(std::move(joined));
+    return;
+  }
+  same->min = std::max(same->min, joined.min);
+  lower(same->max, joined.max);
 }
 
 void join_arrays(const Schema& schema, const Terms& terms, Node& node) {
@@ -52,23 +80,37 @@ void join_arrays(const Schema& schema, const Terms& terms, Node& node) {
     lower(shape.count_max, rules.count_max);
     for (size_t i = 0; i < prefix; ++i) {
       if (i < rules.prefix.size()) {
-        shape.prefix[i].push_back({rules.prefix[i], term.judging});
+        shape.prefix[i].push_back({rules.prefix[i], term.judging, term.wide});
       } else if (rules.items) {
-        shape.prefix[i].push_back({*rules.items, term.judging});
+        shape.prefix[i].push_back({*rules.items, term.judging, term.wide});
       }
     }
-    if (rules.items) shape.rest.push_back({*rules.items, term.judging});
+    if (rules.items) shape.rest.push_back({*rules.items, term.judging, term.wide});
+    for (const ContainsRule& rule : rules.contains)
+      join_contains(schema, rule, term, shape);
+    shape.unique = shape.unique || rules.unique;
+    shape.repeated = shape.repeated || (rules.repeated && !term.wide);
   }
 }
 
-void join_objects(const Schema& schema, const Terms& terms, Node& node) {
-  ObjectShape& shape = node.objects;
-  for (const Term& term : terms) {
-    const ObjectRules& rules = schema[term.schema].rules.objects;
-    if (!says_something(rules)) continue;
-    shape.sources.push_back({&rules, term.judging, term.wide});
-    shape.closed = shape.closed || (rules.closed && !term.judging);
+// Takes members away. Without objects, if one of them is required.
+void forbid(Node& node, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(node.objects.members, name, &Member::name);
+    if (found == node.objects.members.end()) continue;
+    if (found->required) {
+      remove_types(node, kObjectType,
+                   fmt::format("the property {} is required, and excluded by not, oneOf, if or a "
+                               "dependency",
+                               json_quoted(name)));
+    }
+    node.objects.members.erase(found);
   }
+}
+
+// The names of members, first those that have values, in their order.
+void join_members(const Schema& schema, const Terms& terms, Node& node) {
+  ObjectShape& shape = node.objects;
   std::unordered_map<std::string_view, size_t> index;
   const auto member = [&](std::string_view name) -> Member& {
     const auto [found, is_new] = index.try_emplace(name, shape.members.size());
@@ -79,9 +121,32 @@ void join_objects(const Schema& schema, const Terms& terms, Node& node) {
     for (const auto& [name, value] : source.rules->properties)
       member(name);
   }
-  for (const ObjectShape::Source& source : shape.sources) {
-    for (const std::string& name : source.rules->required)
+  for (const Term& term : terms) {
+    const ObjectRules& rules = schema[term.schema].rules.objects;
+    for (const std::string& name : rules.required)
       member(name).required = true;
+    add_new(shape.forbidden, rules.forbidden);
+  }
+  forbid(node, shape.forbidden);
+}
+
+void join_objects(const Schema& schema, const Terms& terms, Node& node) {
+  ObjectShape& shape = node.objects;
+  for (const Term& term : terms) {
+    const ObjectRules& rules = schema[term.schema].rules.objects;
+    if (!has_values(rules)) continue;
+    shape.sources.push_back({&rules, term.judging, term.wide});
+    shape.closed = shape.closed || (rules.closed && !term.judging);
+  }
+  join_members(schema, terms, node);
+  for (const Term& term : terms) {
+    const ObjectRules& rules = schema[term.schema].rules.objects;
+    for (const SchemaId name : rules.names)
+      shape.names.push_back({name, true, term.wide});
+    for (const SomeMember& some : rules.some)
+      shape.some.push_back({&some, term.judging, term.wide});
+    shape.count_min = std::max(shape.count_min, rules.count_min);
+    lower(shape.count_max, rules.count_max);
   }
 }
 
@@ -92,7 +157,7 @@ Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const 
   for (const Term& term : terms) {
     const Rules& rules = schema[term.schema].rules;
     node.types &= rules.types;
-    join_strings(node.strings, rules.strings);
+    join_strings(node.strings, rules.strings, term.wide);
     if (!node.numbers.join(rules.numbers)) {
       return schema_error(
           schema[term.schema].pointer,
@@ -106,128 +171,22 @@ Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const 
     if (Result<void> go_on = conjunctions.check_give_up(); !go_on) return go_on;
     ValueSet(*rules.allowed).keep_common(*node.allowed);
   }
+  // A fraction is a number that is no multiple of one.
+  if ((node.types & kNumberTypes) == kFractionType) {
+    NumberRules fractions;
+    fractions.multiples_not = {Decimal(1)};
+    node.numbers.join(fractions);
+  }
   if ((node.types & kArrayType) != 0) join_arrays(schema, terms, node);
   if ((node.types & kObjectType) != 0) join_objects(schema, terms, node);
   return {};
 }
-
-// --- values of a node ----------------------------------------------------------------------------
-
-namespace {
-
-bool type_allowed(Types types, const json::value& value) {
-  switch (value.kind()) {
-    case json::kind::null:
-      return (types & kNullType) != 0;
-    case json::kind::bool_:
-      return (types & kBooleanType) != 0;
-    case json::kind::int64:
-    case json::kind::uint64:
-    case json::kind::double_: {
-      const auto number = Decimal::of(value);
-      return number && (types & (number->is_integer() ? kIntegerType : kFractionType)) != 0;
-    }
-    case json::kind::string:
-      return (types & kStringType) != 0;
-    case json::kind::array:
-      return (types & kArrayType) != 0;
-    case json::kind::object:
-      return (types & kObjectType) != 0;
-  }
-  return false;
-}
-
-bool length_allowed(const StringRules& rules, std::string_view text) {
-  const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
-  const auto length = std::ranges::count_if(text, is_first);
-  return length >= static_cast<int64_t>(rules.length_min) &&
-         (!rules.length_max || length <= static_cast<int64_t>(*rules.length_max));
-}
-
-Result<bool> value_holds(Conjunctions& conjunctions, NodeId id, const json::value& value);
-
-Result<bool> array_holds(Conjunctions& conjunctions, const Node& node, const json::array& array) {
-  const ArrayShape& shape = node.arrays;
-  if (array.size() < shape.count_min) return false;
-  if (shape.count_max && array.size() > *shape.count_max) return false;
-  for (size_t i = 0; i < array.size(); ++i) {
-    Result<NodeId> item = conjunctions.find(i < shape.prefix.size() ? shape.prefix[i] : shape.rest);
-    if (!item) return item.error();
-    Result<bool> held = value_holds(conjunctions, *item, array[i]);
-    if (!held || !*held) return held;
-  }
-  return true;
-}
-
-Result<bool> object_holds(Conjunctions& conjunctions, const Node& node,
-                          const json::object& object) {
-  for (const Member& member : node.objects.members) {
-    if (member.required && !object.contains(member.name)) return false;
-  }
-  for (const auto& [name, value] : object) {
-    Result<NodeId> wanted = conjunctions.find_member(node, name);
-    if (!wanted) return wanted.error();
-    Result<bool> held = value_holds(conjunctions, *wanted, value);
-    if (!held || !*held) return held;
-  }
-  return true;
-}
-
-// All rules but enum and const.
-Result<bool> shape_holds(Conjunctions& conjunctions, const Node& node, const json::value& value) {
-  if (!type_allowed(node.types, value)) return false;
-  if (const auto number = Decimal::of(value)) return holds(node.numbers, *number);
-  if (const json::string* text = value.if_string()) {
-    if (!length_allowed(node.strings, *text)) return false;
-    if (node.strings.patterns.empty() && node.strings.formats.empty()) return true;
-    // Without lengths: they were looked at, and automata may stop short of a large maxLength.
-    Result<const CharDfa*> texts = conjunctions.automata().texts(
-        {.patterns = node.strings.patterns, .formats = node.strings.formats});
-    if (!texts) return schema_error(node.pointer, texts.error().message);
-    return (*texts)->contains(std::string_view(*text));
-  }
-  if (const json::array* array = value.if_array()) return array_holds(conjunctions, node, *array);
-  if (const json::object* object = value.if_object())
-    return object_holds(conjunctions, node, *object);
-  return true;
-}
-
-Result<bool> value_holds(Conjunctions& conjunctions, NodeId id, const json::value& value) {
-  const Node& node = conjunctions[id];
-  switch (node.kind) {
-    case Node::Kind::kNone:
-      return false;
-    case Node::Kind::kChoice:
-      for (const NodeId choice : node.choices) {
-        Result<bool> held = value_holds(conjunctions, choice, value);
-        if (!held || *held) return held;
-      }
-      return false;
-    case Node::Kind::kOpen:
-      return schema_error(node.pointer,
-                          "an enum with values for a schema that refers to itself is not handled; "
-                          "leave out one of them");
-    case Node::Kind::kShape:
-      break;
-  }
-  if (Result<void> go_on = conjunctions.check_give_up(); !go_on) return go_on.error();
-  if (node.allowed && !conjunctions.allowed_by(node).contains(value)) return false;
-  return shape_holds(conjunctions, node, value);
-}
-
-}  // namespace
 
 // --- types of which a shape has no value ---------------------------------------------------------
 
 namespace {
 
 constexpr size_t kShownMax = 60;
-
-void remove_types(Node& node, Types types, std::string why) {
-  if ((node.types & types) == 0) return;
-  node.types &= static_cast<Types>(~types);
-  if (node.why.empty()) node.why = fmt::format("at {}: {}", node.pointer, why);
-}
 
 Result<void> trim_allowed(Conjunctions& conjunctions, Node& node) {
   std::vector<const boost::json::value*> held;
@@ -268,20 +227,80 @@ Result<void> trim_strings(Conjunctions& conjunctions, Node& node) {
         fmt::format("minLength {} is more than maxLength {}", rules.length_min, *rules.length_max));
     return {};
   }
-  if (rules.patterns.empty() && rules.formats.empty()) return {};
+  if (rules.only_lengths()) return {};
   Result<const CharDfa*> texts = conjunctions.automata().texts(rules);
   if (!texts) {
-    return schema_error(node.pointer + (rules.patterns.empty() ? "/format" : "/pattern"),
-                        texts.error().message);
+    const std::string_view keyword = !rules.patterns.empty()  ? "/pattern"
+                                     : !rules.formats.empty() ? "/format"
+                                                              : "";
+    return schema_error(fmt::format("{}{}", node.pointer, keyword), texts.error().message);
   }
   if ((*texts)->empty()) {
-    remove_types(node, kStringType, "no text follows its pattern, format and length together");
+    remove_types(node, kStringType, "no text follows its patterns, formats and lengths together");
+  }
+  return {};
+}
+
+// How many items may be what `rule` counts, up to the least number; the demands on them joined.
+Result<uint32_t> countable_items(Conjunctions& conjunctions, const ArrayShape& shape,
+                                 const ContainsShape& rule, std::string& why) {
+  const auto joint = [&](const Terms& item) -> Result<bool> {
+    Terms both = item;
+    both.insert(both.end(), rule.item.begin(), rule.item.end());
+    Result<NodeId> found = conjunctions.find(both);
+    if (!found) return found.error();
+    if (!conjunctions.possible(*found)) why = conjunctions[*found].why;
+    return conjunctions.possible(*found);
+  };
+  const auto most = static_cast<size_t>(shape.count_max.value_or(UINT32_MAX));
+  const auto prefix = std::min(shape.prefix.size(), most);
+  const auto behind = std::max(prefix, std::min<size_t>(rule.from, most));
+  if (most > behind) {
+    Result<bool> counts = joint(shape.rest);
+    if (!counts) return counts.error();
+    if (*counts && most - behind >= rule.min) return rule.min;
+  }
+  uint32_t count = 0;
+  for (size_t i = rule.from; i < prefix && count < rule.min; ++i) {
+    Result<bool> counts = joint(shape.prefix[i]);
+    if (!counts) return counts.error();
+    if (*counts) ++count;
+  }
+  if (most <= behind) return count;
+  Result<bool> counts = joint(shape.rest);
+  if (!counts) return counts.error();
+  if (*counts) count += static_cast<uint32_t>(std::min<size_t>(most - behind, rule.min));
+  return std::min(count, rule.min);
+}
+
+Result<void> trim_contains(Conjunctions& conjunctions, Node& node) {
+  ArrayShape& shape = node.arrays;
+  for (const ContainsShape& rule : shape.contains) {
+    if (rule.max && *rule.max < rule.min) {
+      remove_types(node, kArrayType,
+                   fmt::format("minContains {} is more than maxContains {}", rule.min, *rule.max));
+    }
+    if (rule.min == 0) continue;
+    shape.count_min = std::max(shape.count_min, rule.from + rule.min);
+    std::string why;
+    Result<uint32_t> count = countable_items(conjunctions, shape, rule, why);
+    if (!count) return count.error();
+    if (*count >= rule.min) continue;
+    remove_types(node, kArrayType,
+                 fmt::format("at least {} items as contains wants them are demanded, and there can "
+                             "be {} at most{}{}",
+                             rule.min, *count, why.empty() ? "" : ": ", why));
   }
   return {};
 }
 
 Result<void> trim_arrays(Conjunctions& conjunctions, Node& node) {
   ArrayShape& shape = node.arrays;
+  if (shape.repeated && shape.unique) {
+    remove_types(node, kArrayType, "items are to be unique and not unique");
+    return {};
+  }
+  if (Result<void> trimmed = trim_contains(conjunctions, node); !trimmed) return trimmed;
   const auto most = [&](size_t count) { return !shape.count_max || *shape.count_max > count; };
   std::string why;
   // Only what may have to be there is worked out now; recursion ends at what need not.
@@ -306,10 +325,107 @@ Result<void> trim_arrays(Conjunctions& conjunctions, Node& node) {
                  fmt::format("at least {} items are demanded, and there can be {} at most{}{}",
                              shape.count_min, *shape.count_max, why.empty() ? "" : ": ", why));
   }
+  if (shape.repeated && (node.types & kArrayType) != 0) {
+    return schema_error(node.pointer,
+                        "that two items are equal cannot be enforced; take uniqueItems out of not, "
+                        "if and oneOf");
+  }
+  return {};
+}
+
+// Takes away the members whose names propertyNames does not allow.
+Result<void> trim_names(Conjunctions& conjunctions, Node& node) {
+  ObjectShape& shape = node.objects;
+  if (shape.names.empty() || shape.members.empty()) return {};
+  Result<NodeId> names = conjunctions.find(shape.names);
+  if (!names) return names.error();
+  std::vector<std::string> refused;
+  for (const Member& member : shape.members) {
+    Result<bool> held =
+        value_holds(conjunctions, *names, boost::json::value(std::string_view(member.name)));
+    if (!held) return held.error();
+    if (*held) continue;
+    refused.push_back(member.name);
+    if (!member.required) continue;
+    remove_types(node, kObjectType,
+                 fmt::format("propertyNames does not allow the required property {}",
+                             json_quoted(member.name)));
+  }
+  forbid(node, refused);
+  add_new(shape.forbidden, refused);
+  return {};
+}
+
+// The terms of undeclared properties; nothing if there plainly are none. Only where no
+// patternProperties decide about them.
+Result<std::optional<Terms>> undeclared_terms(Conjunctions& conjunctions,
+                                              const ObjectShape& shape) {
+  auto terms = conjunctions.undeclared(shape, {}, {});
+  if (!terms) return terms;
+  Result<Unfolded> unfolded = conjunctions.unfold(*terms);
+  if (!unfolded) return unfolded.error();
+  if (unfolded->never) terms.reset();
+  return terms;
+}
+
+bool has_patterns(const ObjectShape& shape) {
+  return std::ranges::any_of(shape.sources, [](const ObjectShape::Source& source) {
+    return !source.rules->patterns.empty();
+  });
+}
+
+// Whether there can be a member as it is demanded.
+Result<bool> some_possible(Conjunctions& conjunctions, const ObjectShape& shape,
+                           const SomeMemberShape& some) {
+  const auto joint = [&](Terms terms) -> Result<bool> {
+    if (some.rule->value) terms.push_back(some.term(*some.rule->value));
+    Result<NodeId> found = conjunctions.find(terms);
+    if (!found) return found.error();
+    return conjunctions.possible(*found);
+  };
+  if (has_patterns(shape)) return true;
+  Result<std::optional<Terms>> undeclared = undeclared_terms(conjunctions, shape);
+  if (!undeclared) return undeclared.error();
+  if (*undeclared) {
+    Result<bool> possible = joint(**undeclared);
+    if (!possible || *possible) return possible;
+  }
+  for (const Member& member : shape.members) {
+    Result<bool> fits = name_fits(conjunctions, some, member.name);
+    if (!fits) return fits;
+    if (!*fits) continue;
+    Result<std::optional<Terms>> terms = conjunctions.member_terms(shape, member.name);
+    if (!terms) return terms.error();
+    if (!*terms) continue;
+    Result<bool> possible = joint(**terms);
+    if (!possible || *possible) return possible;
+  }
+  return false;
+}
+
+Result<void> trim_counts(Conjunctions& conjunctions, Node& node) {
+  const ObjectShape& shape = node.objects;
+  const auto required =
+      static_cast<size_t>(std::ranges::count_if(shape.members, &Member::required));
+  if (shape.count_max && *shape.count_max < std::max<size_t>(required, shape.count_min)) {
+    remove_types(node, kObjectType,
+                 fmt::format("at least {} properties are demanded, and maxProperties is {}",
+                             std::max<size_t>(required, shape.count_min), *shape.count_max));
+  }
+  if (shape.count_min <= shape.members.size() || has_patterns(shape)) return {};
+  Result<std::optional<Terms>> undeclared = undeclared_terms(conjunctions, shape);
+  if (!undeclared) return undeclared.error();
+  if (!*undeclared) {
+    remove_types(node, kObjectType,
+                 fmt::format("at least {} properties are demanded, and only {} are allowed",
+                             shape.count_min, shape.members.size()));
+  }
   return {};
 }
 
 Result<void> trim_objects(Conjunctions& conjunctions, Node& node) {
+  if (Result<void> trimmed = trim_names(conjunctions, node); !trimmed) return trimmed;
+  if (Result<void> trimmed = trim_counts(conjunctions, node); !trimmed) return trimmed;
   for (const Member& member : node.objects.members) {
     if (!member.required) continue;
     Result<NodeId> value = conjunctions.find_member(node, member.name);
@@ -320,6 +436,13 @@ Result<void> trim_objects(Conjunctions& conjunctions, Node& node) {
                              json_quoted(member.name), conjunctions[*value].why));
     return {};
   }
+  for (const SomeMemberShape& some : node.objects.some) {
+    Result<bool> possible = some_possible(conjunctions, node.objects, some);
+    if (!possible) return possible.error();
+    if (*possible) continue;
+    remove_types(node, kObjectType, "no property can be as another part demands one");
+    return {};
+  }
   return {};
 }
 
@@ -327,7 +450,8 @@ Result<void> trim_objects(Conjunctions& conjunctions, Node& node) {
 
 Result<void> remove_impossible_types(Conjunctions& conjunctions, Node& node) {
   if (node.types == 0) {
-    node.why = fmt::format("at {}: no type is left that all its parts allow", node.pointer);
+    if (node.why.empty())
+      node.why = fmt::format("at {}: no type is left that all its parts allow", node.pointer);
     return {};
   }
   if (node.allowed) return trim_allowed(conjunctions, node);

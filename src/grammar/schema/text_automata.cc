@@ -22,11 +22,17 @@ constexpr size_t kLevelsMax = 300;
 std::string automaton_key(const StringRules& rules) {
   std::string key = fmt::format("{} {}\n", rules.length_min,
                                 rules.length_max ? std::to_string(*rules.length_max) : "");
-  for (const std::string& format : rules.formats)
-    key += format + "\n";
-  for (const std::string& pattern : rules.patterns) {
-    key += fmt::format("{} {}", pattern.size(), pattern);
-  }
+  const auto add = [&key](char kind, const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+      key += fmt::format("{}{} {}", kind, word.size(), word);
+  };
+  add('f', rules.formats);
+  add('w', rules.formats_wide);
+  add('p', rules.patterns);
+  add('P', rules.patterns_not);
+  add('F', rules.formats_not);
+  add('W', rules.formats_not_wide);
+  add('d', rules.denied);
   return key;
 }
 
@@ -87,7 +93,8 @@ Result<const CharDfa*> TextAutomata::texts(const StringRules& rules) {
   return &texts_.emplace(key, *std::move(made)).first->second;
 }
 
-Result<CharDfa> TextAutomata::join(const StringRules& rules) {
+// Formats and patterns, without the lengths.
+Result<CharDfa> TextAutomata::wanted(const StringRules& rules) {
   std::optional<CharDfa> all;
   const auto add = [&](const CharDfa& dfa) -> Result<void> {
     if (!all) {
@@ -107,7 +114,48 @@ Result<CharDfa> TextAutomata::join(const StringRules& rules) {
     if (!dfa) return dfa.error();
     if (Result<void> added = add(**dfa); !added) return added.error();
   }
-  if (!all) all = CharDfa::any_text();
+  for (const std::string& format : rules.formats_wide) {
+    const CharDfa* dfa = widest_format_dfa(format);
+    if (dfa == nullptr) continue;
+    if (Result<void> added = add(*dfa); !added) return added.error();
+  }
+  return all ? *std::move(all) : CharDfa::any_text();
+}
+
+Result<void> TextAutomata::subtract(const StringRules& rules, CharDfa& from) {
+  const auto without = [&from](const CharDfa& dfa) -> Result<void> {
+    Result<CharDfa> left = from.without(dfa);
+    if (!left) return left.error();
+    from = *std::move(left);
+    return {};
+  };
+  for (const std::string& text : rules.patterns_not) {
+    Result<const CharDfa*> dfa = pattern(text);
+    if (!dfa) return dfa.error();
+    if (Result<void> done = without(**dfa); !done) return done;
+  }
+  for (const std::string& format : rules.formats_not) {
+    const CharDfa* dfa = widest_format_dfa(format);
+    if (dfa == nullptr) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("whether a text is not of the format {} cannot be decided while it "
+                               "is written; take the format out of not, if or oneOf",
+                               format)};
+    }
+    if (Result<void> done = without(*dfa); !done) return done;
+  }
+  for (const std::string& format : rules.formats_not_wide) {
+    if (Result<void> done = without(*format_dfa(format)); !done) return done;
+  }
+  if (rules.denied.empty()) return {};
+  return without(
+      CharDfa::literals(std::vector<std::string_view>(rules.denied.begin(), rules.denied.end())));
+}
+
+Result<CharDfa> TextAutomata::join(const StringRules& rules) {
+  Result<CharDfa> all = wanted(rules);
+  if (!all) return all;
+  if (Result<void> done = subtract(rules, *all); !done) return done.error();
   // Lengths that the patterns bring with them cost nothing.
   const LengthRange range = lengths_of(*all);
   const uint32_t min = rules.length_min > range.min ? rules.length_min : 0;

@@ -19,12 +19,15 @@ class TextAutomata {
   // pattern.
   Result<const CharDfa*> pattern(const std::string& pattern);
 
-  // The texts that fulfil all rules; an empty automaton if there are none. kInvalid also: patterns
-  // and lengths together need too many states.
+  // The texts that fulfil all rules; an empty automaton if there are none. A text that only some
+  // validators take for a format is neither one of `formats` nor one of `formats_not`. kInvalid
+  // also: patterns and lengths together need too many states, a format that cannot be subtracted.
   Result<const CharDfa*> texts(const StringRules& rules);
 
  private:
   Result<CharDfa> join(const StringRules& rules);
+  Result<CharDfa> wanted(const StringRules& rules);
+  Result<void> subtract(const StringRules& rules, CharDfa& from);
 
   std::map<std::string, CharDfa, std::less<>> patterns_;
   std::map<std::string, CharDfa, std::less<>> texts_;
