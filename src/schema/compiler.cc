@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -36,28 +37,14 @@ bool nested_too_deep(const json::value& root) {
   return false;
 }
 
-Dialect dialect_of(const json::value& root) {
-  const json::object* object = root.if_object();
-  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
-  if (named == nullptr || !named->is_string()) return Dialect::kReferenceBeside;
-  std::string_view name = named->get_string();
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (name.starts_with(scheme)) name.remove_prefix(scheme.size());
-  }
-  if (name.ends_with('#')) name.remove_suffix(1);
-  constexpr std::string_view kHost = "json-schema.org/";
-  if (name.starts_with(kHost)) {
-    name.remove_prefix(kHost.size());
-    if (name == "draft-04/schema" || name == "draft-05/schema") return Dialect::kDraft04;
-    if (name == "draft-06/schema" || name == "draft-07/schema") return Dialect::kReferenceAlone;
-  }
-  return Dialect::kReferenceBeside;  // and what is not known is read as the newest
-}
-
 class Compiler {
  public:
-  Compiler(Program& program, const Resources& resources, Dialect dialect)
-      : program_(program), resources_(resources), dialect_(dialect) {}
+  Compiler(Program& program, const Resources& resources, std::string_view draft)
+      : program_(program),
+        resources_(resources),
+        dialect_(dialect_of(draft)),
+        contains_evaluates_(dialect_ == Dialect::kReferenceBeside &&
+                            draft != "json-schema.org/draft/2019-09/schema") {}
 
   void compile(const json::value& root) {
     program_.root = node_of(root, "");
@@ -121,8 +108,10 @@ class Compiler {
       const std::string at = node.at + pointer_step(member.key());
       const KeywordInfo* info = find_keyword(member.key());
       if (info == nullptr) continue;  // an annotation
-      if (info->keyword == Keyword::kUnjudged)
-        throw Refusal{at, "is a keyword that cannot be judged here"};
+      if (info->keyword == Keyword::kDynamicReference) {
+        refer_dynamically(node, member, schema, at);
+        continue;
+      }
       if (!apply_general(node, info->keyword, member.value(), at) &&
           !apply_to_scalars(node, info->keyword, member.value(), at) &&
           !apply_to_arrays(node, info->keyword, member.value(), at)) {
@@ -141,7 +130,7 @@ class Compiler {
 
   void check_names(const Node& node, const json::object& object, const json::value& schema) const {
     if (dialect_ != Dialect::kReferenceBeside && object.contains("$ref")) return;
-    for (const std::string_view name : {"$id", "$anchor"}) {
+    for (const std::string_view name : {"$id", "$anchor", "$dynamicAnchor"}) {
       if (!object.contains(name) || resources_.knows(schema)) continue;
       throw Refusal{fmt::format("{}/{}", node.at, name),
                     "names a schema only where a keyword holds schemas; move it into $defs"};
@@ -159,6 +148,16 @@ class Compiler {
     Result<Resources::Place> place = resources_.find(reference.get_string(), schema);
     if (!place) throw Refusal{at, place.error().message};
     node.reference = node_of(*place.value().schema, place.value().pointer);
+  }
+
+  // It holds together with the node, as a part of allOf does.
+  void refer_dynamically(Node& node, const json::key_value_pair& reference,
+                         const json::value& schema, const std::string& at) {
+    if (!reference.value().is_string()) throw Refusal{at, "must be a string"};
+    Result<Resources::Place> place =
+        resources_.find_dynamic(reference.key(), reference.value().get_string(), schema);
+    if (!place) throw Refusal{at, place.error().message};
+    node.all_of.push_back(node_of(*place.value().schema, place.value().pointer));
   }
 
   bool apply_general(Node& node, Keyword keyword, const json::value& value, const std::string& at);
@@ -213,6 +212,7 @@ class Compiler {
   Program& program_;
   const Resources& resources_;
   const Dialect dialect_;
+  const bool contains_evaluates_;
   boost::unordered_flat_map<const json::value*, Node*> nodes_;
   std::vector<std::pair<Node*, const json::value*>> waiting_;
   boost::unordered_flat_map<std::string, const Pattern*> patterns_;
@@ -224,7 +224,6 @@ bool Compiler::apply_general(Node& node, Keyword keyword, const json::value& val
     case Keyword::kAnnotation:
     case Keyword::kReference:
     case Keyword::kNullable:
-    case Keyword::kUnjudged:
       return true;
     case Keyword::kDefinitions:
       object_of(value, at);  // its members are compiled when something refers to them
@@ -247,7 +246,7 @@ bool Compiler::apply_general(Node& node, Keyword keyword, const json::value& val
       node.constant = value_of(value, at);
       return true;
     case Keyword::kAllOf:
-      node.all_of = choices_of(value, at);
+      std::ranges::copy(choices_of(value, at), std::back_inserter(node.all_of));
       return true;
     case Keyword::kAnyOf:
       node.any_of = choices_of(value, at);
@@ -327,6 +326,7 @@ bool Compiler::apply_to_arrays(Node& node, Keyword keyword, const json::value& v
       return true;
     case Keyword::kContains:
       made(node.array).contains = node_of(value, at);
+      node.array->contains_evaluates = contains_evaluates_;
       return true;
     case Keyword::kMinContains:
       made(node.array).min_contains = count_of(value, at);
@@ -339,6 +339,9 @@ bool Compiler::apply_to_arrays(Node& node, Keyword keyword, const json::value& v
       return true;
     case Keyword::kMaxItems:
       made(node.array).max_items = count_of(value, at);
+      return true;
+    case Keyword::kUnevaluatedItems:
+      made(node.array).unevaluated = node_of(value, at);
       return true;
     case Keyword::kUniqueItems:
       made(node.array).unique = flag_of(value, at);
@@ -366,6 +369,9 @@ void Compiler::apply_to_objects(Node& node, Keyword keyword, const json::value& 
       break;
     case Keyword::kAdditionalProperties:
       rules.additional = node_of(value, at);
+      break;
+    case Keyword::kUnevaluatedProperties:
+      rules.unevaluated = node_of(value, at);
       break;
     case Keyword::kPropertyNames:
       rules.names = node_of(value, at);
@@ -396,7 +402,7 @@ void Compiler::apply_to_objects(Node& node, Keyword keyword, const json::value& 
       add_dependencies(rules, "dependentSchemas", value, at);
       break;
     default:
-      throw Refusal{at, "is a keyword that cannot be judged here"};
+      break;
   }
 }
 
@@ -478,10 +484,10 @@ Result<std::shared_ptr<const Program>> compile_program(const json::value& schema
   auto program = std::make_shared<Program>();
   program->closed_by_default = options.closed_by_default;
   try {
-    const Dialect dialect = dialect_of(schema);
-    const Result<Resources> resources = Resources::collect(schema, dialect);
+    const std::string_view draft = draft_name(schema);
+    const Result<Resources> resources = Resources::collect(schema, dialect_of(draft));
     if (!resources) return resources.error();
-    Compiler(*program, resources.value(), dialect).compile(schema);
+    Compiler(*program, resources.value(), draft).compile(schema);
   } catch (const Refusal& refusal) {
     return refused(refusal);
   }

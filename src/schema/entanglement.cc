@@ -125,7 +125,8 @@ class Gathering {
     ++size_;
     if (declares_names(node)) {
       closing_.declaring.push_back(&node);
-      if (closing_.closes == nullptr && node.object->additional == nullptr) closing_.closes = &node;
+      const bool speaks = node.object->additional != nullptr || node.object->unevaluated != nullptr;
+      if (closing_.closes == nullptr && !speaks) closing_.closes = &node;
     }
     for (const Node* one : conjuncts(node))
       gather(*one);

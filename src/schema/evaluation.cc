@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "schema/unevaluated.h"
+
 namespace windrow::schema {
 namespace {
 
@@ -106,6 +108,7 @@ class Evaluation {
   bool judge_any(const Node& node, const Value& value, const Where& where);
   bool judge_one(const Node& node, const Value& value, const Where& where);
   bool judge_branch(const Node& branch, const void* choice, const Value& value, const Where& where);
+  bool judge_unevaluated(const Node& node, const Value& value, const Where& where);
   bool judge_closing(const Scope& scope, const Members& members, const Where& where);
 
   // The verdict alone: violations inside are not reported.
@@ -182,7 +185,7 @@ bool Evaluation::judge_all(const Node& node, const Value& value, const Where& wh
   if (members != nullptr &&
       (!judge_object(node, *members, where) || !judge_dependencies(node, value, *members, where)))
     return false;
-  return judge_branches(node, value, where);
+  return judge_branches(node, value, where) && judge_unevaluated(node, value, where);
 }
 
 // --- schemas about the same value -------------------------------------------------------------
@@ -413,6 +416,31 @@ bool Evaluation::judge_dependencies(const Node& node, const Value& value, const 
     if (one.schema != nullptr && !judge_branch(*one.schema, one.schema, value, where)) return false;
   }
   return true;
+}
+
+bool Evaluation::judge_unevaluated(const Node& node, const Value& value, const Where& where) {
+  const Node* of_members = node.object == nullptr ? nullptr : node.object->unevaluated;
+  const Node* of_items = node.array == nullptr ? nullptr : node.array->unevaluated;
+  const Members* members = of_members == nullptr ? nullptr : value.if_object();
+  const Items* items = of_items == nullptr ? nullptr : value.if_array();
+  if (members == nullptr && items == nullptr) return true;
+  const std::vector<bool> evaluated = evaluated_parts(
+      judgement_, node, value,
+      [&](const Node& part, const Value& about) { return holds_open(part, about, where); });
+  for (size_t i = 0; i < evaluated.size(); ++i) {
+    if (evaluated[i]) continue;
+    Place place{.outer = where.place};
+    if (members != nullptr) {
+      place.name = (*members)[i].name;
+    } else {
+      place.index = i;
+      place.is_item = true;
+    }
+    const Node& wanted = members != nullptr ? *of_members : *of_items;
+    const Value& part = members != nullptr ? (*members)[i].value : (*items)[i];
+    if (!judge(wanted, part, {&place, nullptr, where.closed})) return false;
+  }
+  return !judgement_.gave_up();
 }
 
 bool Evaluation::judge_closing(const Scope& scope, const Members& members, const Where& where) {

@@ -19,8 +19,8 @@ namespace windrow::schema {
 enum class Keyword : uint8_t {
   kAnnotation,  // no effect on validity
   kDefinitions,
-  kUnjudged,  // known, and refused
   kReference,
+  kDynamicReference,
   kType,
   kNullable,
   kEnum,
@@ -43,9 +43,11 @@ enum class Keyword : uint8_t {
   kMinItems,
   kMaxItems,
   kUniqueItems,
+  kUnevaluatedItems,
   kProperties,
   kPatternProperties,
   kAdditionalProperties,
+  kUnevaluatedProperties,
   kPropertyNames,
   kRequired,
   kMinProperties,

@@ -57,7 +57,9 @@ struct ArrayRules {
   const Node* rest = nullptr;  // the items after `prefix`; null: anything
   std::string prefix_keyword;  // as the schema spells them, for pointers
   std::string rest_keyword;
+  const Node* unevaluated = nullptr;
   const Node* contains = nullptr;
+  bool contains_evaluates = false;  // draft 2020-12: the items that it finds
   std::optional<uint64_t> min_contains;
   std::optional<uint64_t> max_contains;
   std::optional<uint64_t> min_items;
@@ -78,6 +80,7 @@ struct ObjectRules {
   std::vector<std::pair<const Pattern*, const Node*>> patterns;
   bool declares_any = false;  // `properties` or `patternProperties` are there, if empty
   const Node* additional = nullptr;
+  const Node* unevaluated = nullptr;
   const Node* names = nullptr;
   std::vector<std::string> required;
   std::vector<Dependency> dependencies;
@@ -104,7 +107,7 @@ struct Choice {
 // allOf and $ref, transitively). Only in programs that are closed by default.
 struct Closing {
   std::vector<const Node*> declaring;  // have `properties` or `patternProperties`
-  const Node* closes = nullptr;        // the first of these without `additionalProperties`
+  const Node* closes = nullptr;        // the first of these that says nothing of other names
   std::vector<Choice> choices;
 };
 

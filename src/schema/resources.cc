@@ -186,6 +186,28 @@ std::optional<Resources::Place> follow(const Resources::Place& start, std::strin
 
 }  // namespace
 
+std::string_view draft_name(const json::value& root) {
+  const json::object* object = root.if_object();
+  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
+  if (named == nullptr || !named->is_string()) return {};
+  std::string_view name = named->get_string();
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (name.starts_with(scheme)) name.remove_prefix(scheme.size());
+  }
+  if (name.ends_with('#')) name.remove_suffix(1);
+  return name;
+}
+
+Dialect dialect_of(std::string_view name) {
+  constexpr std::string_view kHost = "json-schema.org/";
+  if (name.starts_with(kHost)) {
+    name.remove_prefix(kHost.size());
+    if (name == "draft-04/schema" || name == "draft-05/schema") return Dialect::kDraft04;
+    if (name == "draft-06/schema" || name == "draft-07/schema") return Dialect::kReferenceAlone;
+  }
+  return Dialect::kReferenceBeside;  // and what is not known is read as the newest
+}
+
 Result<Resources> Resources::collect(const json::value& root, Dialect dialect) {
   Resources resources;
   resources.dialect_ = dialect;
@@ -225,6 +247,20 @@ Result<void> Resources::visit(const json::value& schema, const std::string& poin
     Result<void> named = name(fmt::format("{}#{}", base, text), schema, pointer + "/$anchor");
     if (!named) return named;
   }
+  if (const json::value* anchor = alone ? nullptr : object->if_contains("$dynamicAnchor")) {
+    if (!anchor->is_string()) return invalid(pointer + "/$dynamicAnchor", "must be a string");
+    const std::string_view text = anchor->get_string();
+    Result<void> named =
+        name(fmt::format("{}#{}", base, text), schema, pointer + "/$dynamicAnchor");
+    if (!named) return named;
+    dynamic_.push_back({std::string(text), base, {&schema, pointer}});
+  }
+  const bool is_document = pointer.empty() || id != nullptr;
+  if (const json::value* anchor = alone ? nullptr : object->if_contains("$recursiveAnchor");
+      anchor != nullptr && is_document && anchor->is_bool() && anchor->get_bool()) {
+    dynamic_.push_back({"", base, {&schema, pointer}});
+  }
+  if (pointer.empty()) root_base_ = base;
   bases_.emplace(&schema, base);
   Result<void> result;
   for_each_subschema(*object, pointer, [&](const json::value& child, const std::string& at) {
@@ -267,6 +303,38 @@ Result<Resources::Place> Resources::find(std::string_view reference,
     if (anchor != by_uri_.end()) return anchor->second;
   }
   return Error{ErrorKind::kInvalid, fmt::format("\"{}\" refers to nothing", reference)};
+}
+
+Result<Resources::Place> Resources::find_dynamic(std::string_view keyword,
+                                                 std::string_view reference,
+                                                 const json::value& from) const {
+  Result<Place> first = find(reference, from);
+  if (!first) return first;
+  const json::object* object = first->schema->if_object();
+  if (object == nullptr) return first;
+  if (keyword == "$recursiveRef") {
+    if (reference != "#") return Error{ErrorKind::kInvalid, "must be \"#\""};
+    const json::value* recursive = object->if_contains("$recursiveAnchor");
+    const bool leads_on = recursive != nullptr && recursive->is_bool() && recursive->get_bool();
+    return leads_on ? outermost("", *first) : first;
+  }
+  const std::optional<std::string> anchor = percent_decoded(fragment_of(reference));
+  const json::value* named = object->if_contains("$dynamicAnchor");
+  if (!anchor || named == nullptr || *named != json::string(*anchor)) return first;
+  return outermost(*anchor, *first);
+}
+
+// Judging begins at the root, so its document is around all others.
+Result<Resources::Place> Resources::outermost(std::string_view anchor, const Place& first) const {
+  const Place* other = nullptr;
+  for (const Dynamic& one : dynamic_) {
+    if (one.anchor != anchor) continue;
+    if (one.base == root_base_) return one.place;
+    if (one.place.schema != first.schema) other = &one.place;
+  }
+  if (other == nullptr) return first;
+  return Error{ErrorKind::kInvalid, fmt::format("means #{} or #{}, depending on what leads here",
+                                                first.pointer, other->pointer)};
 }
 
 }  // namespace windrow::schema

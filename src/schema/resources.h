@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -19,6 +20,11 @@ enum class Dialect : uint8_t {
   kReferenceAlone,  // up to draft 07, draft 04 included: siblings of $ref are ignored
   kReferenceBeside,
 };
+
+// The version that `$schema` of a document names, without its scheme and an empty fragment; "" if
+// there is none.
+std::string_view draft_name(const boost::json::value& root);
+Dialect dialect_of(std::string_view draft_name);
 
 class Resources {
  public:
@@ -36,6 +42,11 @@ class Resources {
   // document.
   Result<Place> find(std::string_view reference, const boost::json::value& from) const;
 
+  // The target of a $dynamicRef or $recursiveRef, where it is the same whatever schemas lead to
+  // it. kInvalid: it is not in the document, or depends on what leads to it.
+  Result<Place> find_dynamic(std::string_view keyword, std::string_view reference,
+                             const boost::json::value& from) const;
+
   // Whether it is the value of a keyword that contains schemas, so that its $id and $anchor count.
   bool knows(const boost::json::value& schema) const { return bases_.contains(&schema); }
 
@@ -45,7 +56,17 @@ class Resources {
   Result<void> name(const std::string& uri, const boost::json::value& schema,
                     const std::string& pointer);
 
+  // A schema whose name is found from outside of its document.
+  struct Dynamic {
+    std::string anchor;  // "": of $recursiveAnchor
+    std::string base;    // the URI of the document
+    Place place;
+  };
+  Result<Place> outermost(std::string_view anchor, const Place& first) const;
+
   Dialect dialect_ = Dialect::kReferenceBeside;
+  std::string root_base_;
+  std::vector<Dynamic> dynamic_;
   boost::unordered_flat_map<std::string, Place> by_uri_;  // with "#anchor" where there is one
   boost::unordered_flat_map<const boost::json::value*, std::string> bases_;
   boost::unordered_flat_set<std::string> ambiguous_;  // URIs that several schemas have
