@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
-#include <set>
 #include <string_view>
-
-#include "grammar/schema/number_rules.h"
 
 namespace windrow::grammar {
 namespace {
@@ -20,82 +16,76 @@ using enum ValueShape;
 constexpr Types kMost = kAllTypes;
 
 constexpr auto kKeywords = std::to_array<Keyword>({
-    {"$ref", kEnforced, kMost, "", kReference},
-    {"additionalItems", kEnforced, kArrayType, "", kSchema},
-    {"additionalProperties", kEnforced, kObjectType, "", kSchema},
-    {"allOf", kEnforced, kMost, "", kListOfSchemas},
-    {"anyOf", kEnforced, kMost, "", kListOfSchemas},
-    {"const", kEnforced, kMost, ""},
-    {"enum", kEnforced, kMost, "", kList},
-    {"exclusiveMaximum", kEnforced, kNumberTypes, "", kFlagOrNumber},
-    {"exclusiveMinimum", kEnforced, kNumberTypes, "", kFlagOrNumber},
-    {"format", kEnforced, kStringType, "", kText},
-    {"items", kEnforced, kArrayType, "", kSchemaOrList},
-    {"maxItems", kEnforced, kArrayType, "", kNumber},
-    {"maxLength", kEnforced, kStringType, "", kNumber},
-    {"maximum", kEnforced, kNumberTypes, "", kNumber},
-    {"minItems", kEnforced, kArrayType, "", kNumber},
-    {"minLength", kEnforced, kStringType, "", kNumber},
-    {"minimum", kEnforced, kNumberTypes, "", kNumber},
-    {"multipleOf", kEnforced, kNumberTypes, "", kNumber},
-    {"nullable", kEnforced, kMost, "", kFlag},
-    {"oneOf", kEnforced, kMost, "", kListOfSchemas},
-    {"pattern", kEnforced, kStringType, "", kText},
-    {"patternProperties", kEnforced, kObjectType, "", kMap},
-    {"prefixItems", kEnforced, kArrayType, "", kListOfSchemas},
-    {"properties", kEnforced, kObjectType, "", kMap},
-    {"required", kEnforced, kObjectType, "", kListOfTexts},
-    {"type", kEnforced, kMost, "", kTypeNames},
+    {"$ref", kEnforced, kMost, kReference},
+    {"$dynamicRef", kEnforced, kMost, kReference},
+    {"$recursiveRef", kEnforced, kMost, kReference},
+    {"additionalItems", kEnforced, kArrayType, kSchema},
+    {"additionalProperties", kEnforced, kObjectType, kSchema},
+    {"allOf", kEnforced, kMost, kListOfSchemas},
+    {"anyOf", kEnforced, kMost, kListOfSchemas},
+    {"const", kEnforced, kMost},
+    {"contains", kEnforced, kArrayType, kSchema},
+    {"dependencies", kEnforced, kObjectType, kMap},
+    {"dependentRequired", kEnforced, kObjectType, kMap},
+    {"dependentSchemas", kEnforced, kObjectType, kMap},
+    {"else", kEnforced, kMost, kSchema},
+    {"enum", kEnforced, kMost, kList},
+    {"exclusiveMaximum", kEnforced, kNumberTypes, kFlagOrNumber},
+    {"exclusiveMinimum", kEnforced, kNumberTypes, kFlagOrNumber},
+    {"format", kEnforced, kStringType, kText},
+    {"if", kEnforced, kMost, kSchema},
+    {"items", kEnforced, kArrayType, kSchemaOrList},
+    {"maxContains", kEnforced, kArrayType, kNumber},
+    {"maxItems", kEnforced, kArrayType, kNumber},
+    {"maxLength", kEnforced, kStringType, kNumber},
+    {"maxProperties", kEnforced, kObjectType, kNumber},
+    {"maximum", kEnforced, kNumberTypes, kNumber},
+    {"minContains", kEnforced, kArrayType, kNumber},
+    {"minItems", kEnforced, kArrayType, kNumber},
+    {"minLength", kEnforced, kStringType, kNumber},
+    {"minProperties", kEnforced, kObjectType, kNumber},
+    {"minimum", kEnforced, kNumberTypes, kNumber},
+    {"multipleOf", kEnforced, kNumberTypes, kNumber},
+    {"not", kEnforced, kMost, kSchema},
+    {"nullable", kEnforced, kMost, kFlag},
+    {"oneOf", kEnforced, kMost, kListOfSchemas},
+    {"pattern", kEnforced, kStringType, kText},
+    {"patternProperties", kEnforced, kObjectType, kMap},
+    {"prefixItems", kEnforced, kArrayType, kListOfSchemas},
+    {"properties", kEnforced, kObjectType, kMap},
+    {"propertyNames", kEnforced, kObjectType, kSchema},
+    {"required", kEnforced, kObjectType, kListOfTexts},
+    {"then", kEnforced, kMost, kSchema},
+    {"type", kEnforced, kMost, kTypeNames},
+    {"unevaluatedItems", kEnforced, kArrayType, kSchema},
+    {"unevaluatedProperties", kEnforced, kObjectType, kSchema},
+    {"uniqueItems", kEnforced, kArrayType, kFlag},
 
-    {"$anchor", kIgnored, kMost, ""},
-    {"$comment", kIgnored, kMost, ""},
-    {"$defs", kIgnored, kMost, ""},
-    {"$id", kIgnored, kMost, ""},
-    {"$schema", kIgnored, kMost, ""},
-    {"contentEncoding", kIgnored, kMost, ""},
-    {"contentMediaType", kIgnored, kMost, ""},
-    {"contentSchema", kIgnored, kMost, ""},
-    {"default", kIgnored, kMost, ""},
-    {"definitions", kIgnored, kMost, ""},
-    {"deprecated", kIgnored, kMost, ""},
-    {"description", kIgnored, kMost, ""},
-    {"discriminator", kIgnored, kMost, ""},
-    {"example", kIgnored, kMost, ""},
-    {"examples", kIgnored, kMost, ""},
-    {"externalDocs", kIgnored, kMost, ""},
-    {"readOnly", kIgnored, kMost, ""},
-    {"title", kIgnored, kMost, ""},
-    {"writeOnly", kIgnored, kMost, ""},
-    {"xml", kIgnored, kMost, ""},
-
-    {"$dynamicAnchor", kRefused, kMost, "use $anchor", kText},
-    {"$dynamicRef", kRefused, kMost, "use $ref", kReference},
-    {"$recursiveAnchor", kRefused, kMost, "use $ref", kFlag},
-    {"$recursiveRef", kRefused, kMost, "use $ref", kReference},
-    {"contains", kRefused, kArrayType, "say what every item is, with items or prefixItems",
-     kSchema},
-    {"dependencies", kRefused, kObjectType, "use anyOf, a branch for each case", kMap},
-    {"dependentRequired", kRefused, kObjectType, "use anyOf, a branch for each case", kMap},
-    {"dependentSchemas", kRefused, kObjectType, "use anyOf, a branch for each case", kMap},
-    {"else", kRefused, kMost, "use anyOf, a branch for each case", kSchema},
-    {"if", kRefused, kMost, "use anyOf, a branch for each case", kSchema},
-    {"maxContains", kRefused, kArrayType, "say what every item is, with items or prefixItems",
-     kNumber},
-    {"maxProperties", kRefused, kObjectType, "declare the properties", kNumber},
-    {"minContains", kRefused, kArrayType, "say what every item is, with items or prefixItems",
-     kNumber},
-    {"minProperties", kRefused, kObjectType, "use required", kNumber},
-    {"not", kRefused, kMost, "say what is allowed instead of what is not", kSchema},
-    {"propertyNames", kRefused, kObjectType, "use patternProperties", kSchema},
-    {"then", kRefused, kMost, "use anyOf, a branch for each case", kSchema},
-    {"unevaluatedItems", kRefused, kArrayType, "use items behind prefixItems", kSchema},
-    {"unevaluatedProperties", kRefused, kObjectType,
-     "leave it out: where additionalProperties is absent, nothing else is allowed", kSchema},
-    {"uniqueItems", kRefused, kArrayType, "leave it out, and remove what comes twice afterwards",
-     kFlag},
+    {"$anchor", kIgnored},
+    {"$comment", kIgnored},
+    {"$defs", kIgnored},
+    {"$dynamicAnchor", kIgnored},
+    {"$id", kIgnored},
+    {"$recursiveAnchor", kIgnored},
+    {"$schema", kIgnored},
+    {"contentEncoding", kIgnored},
+    {"contentMediaType", kIgnored},
+    {"contentSchema", kIgnored},
+    {"default", kIgnored},
+    {"definitions", kIgnored},
+    {"deprecated", kIgnored},
+    {"description", kIgnored},
+    {"discriminator", kIgnored},
+    {"example", kIgnored},
+    {"examples", kIgnored},
+    {"externalDocs", kIgnored},
+    {"readOnly", kIgnored},
+    {"title", kIgnored},
+    {"writeOnly", kIgnored},
+    {"xml", kIgnored},
 });
 
-constexpr Keyword kExtension{"x-", kIgnored, kMost, ""};
+constexpr Keyword kExtension{"x-", kIgnored};
 
 }  // namespace
 
@@ -109,106 +99,14 @@ const Keyword* find_keyword(std::string_view name) {
   return name.starts_with("x-") ? &kExtension : nullptr;
 }
 
-// --- refused keywords that constrain nothing -----------------------------------------------------
-
-namespace {
-
-// true or {}.
-bool allows_all(const json::value& schema) {
-  return (schema.is_bool() && schema.get_bool()) ||
-         (schema.is_object() && schema.get_object().empty());
-}
-
-bool allows_none(const json::value& schema) {
-  return schema.is_bool() && !schema.get_bool();
-}
-
-bool is_zero(const json::value& value) {
-  const auto number = Decimal::of(value);
-  return number && number->is_zero();
-}
-
-bool at_most(const json::value& value, size_t limit) {
-  const auto number = Decimal::of(value);
-  return number && *number <= Decimal(static_cast<int64_t>(limit));
-}
-
-// A schema that demands nothing of a name but that it is a string, which it is.
 bool allows_every_name(const json::value& schema) {
-  if (allows_all(schema)) return true;
+  if (schema.is_bool()) return schema.get_bool();
   const json::object* object = schema.if_object();
   return object != nullptr && std::ranges::all_of(*object, [](const auto& member) {
            if (member.key() == "type") return member.value() == "string";
            const Keyword* keyword = find_keyword(member.key());
            return keyword != nullptr && keyword->use == KeywordUse::kIgnored;
          });
-}
-
-// How many members an object has at least that has those of `required`.
-size_t count_required(const json::value* required) {
-  const json::array* names = required == nullptr ? nullptr : required->if_array();
-  if (names == nullptr) return 0;
-  std::set<std::string_view> different;
-  for (const json::value& name : *names) {
-    if (name.is_string()) different.insert(name.get_string());
-  }
-  return different.size();
-}
-
-// How many it has at most that may have no others than those of `properties`; nothing: any number.
-std::optional<size_t> count_allowed(const json::object& schema) {
-  const json::value* additional = schema.if_contains("additionalProperties");
-  if (additional == nullptr || !allows_none(*additional)) return std::nullopt;
-  if (schema.contains("patternProperties")) return std::nullopt;
-  const json::value* properties = schema.if_contains("properties");
-  const json::object* names = properties == nullptr ? nullptr : properties->if_object();
-  return names == nullptr ? 0 : names->size();
-}
-
-// A member for each name: nothing is demanded of any.
-bool demands_nothing(const json::value& dependencies) {
-  const json::object* object = dependencies.if_object();
-  return object != nullptr && std::ranges::all_of(*object, [](const auto& member) {
-           const json::value& demand = member.value();
-           return allows_all(demand) || (demand.is_array() && demand.get_array().empty());
-         });
-}
-
-}  // namespace
-
-bool constrains_nothing(std::string_view keyword, const json::value& value,
-                        const json::object& siblings) {
-  const auto beside = [&](std::string_view name) { return siblings.if_contains(name); };
-  if (keyword == "not") return allows_none(value);
-  if (keyword == "uniqueItems") {
-    if (value.is_bool() && !value.get_bool()) return true;
-    const json::value* most = beside("maxItems");
-    return most != nullptr && at_most(*most, 1);
-  }
-  if (keyword == "minProperties") return at_most(value, count_required(beside("required")));
-  if (keyword == "maxProperties") {
-    const std::optional<size_t> most = count_allowed(siblings);
-    return most && Decimal::of(value) &&
-           !(*Decimal::of(value) < Decimal(static_cast<int64_t>(*most)));
-  }
-  if (keyword == "propertyNames") return allows_every_name(value);
-  if (keyword == "unevaluatedItems" || keyword == "unevaluatedProperties") {
-    return allows_all(value);
-  }
-  if (keyword == "dependencies" || keyword == "dependentRequired" ||
-      keyword == "dependentSchemas") {
-    return demands_nothing(value);
-  }
-  if (keyword == "minContains" || keyword == "maxContains") return beside("contains") == nullptr;
-  if (keyword == "contains") {
-    const json::value* least = beside("minContains");
-    return least != nullptr && is_zero(*least) && beside("maxContains") == nullptr;
-  }
-  if (keyword == "if") return beside("then") == nullptr && beside("else") == nullptr;
-  if (keyword == "then" || keyword == "else") {
-    return beside("if") == nullptr || allows_all(value);
-  }
-  return false;
 }
 
 // --- misspelt keywords ---------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-// The keywords of JSON Schema: which are enforced, which are annotations, which are refused and
-// with what advice; and which names are probably misspelt keywords. docs/structured.md has the same
-// table for users, and a test compares them. Pure, any thread.
+// The keywords of JSON Schema: which are enforced and which are annotations; and which names are
+// probably misspelt keywords. docs/structured.md has the same table for users, and a test compares
+// them. Pure, any thread.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -16,8 +16,7 @@ namespace windrow::grammar {
 
 enum class KeywordUse : uint8_t {
   kEnforced,
-  kIgnored,  // an annotation, or a container of what $ref points to
-  kRefused,  // unless it constrains nothing where it stands
+  kIgnored,  // an annotation, or a name or container of what $ref points to
 };
 
 // The kind of a keyword's value.
@@ -41,7 +40,6 @@ struct Keyword {
   std::string_view name;
   KeywordUse use = KeywordUse::kEnforced;
   Types types = kAllTypes;  // the types it restricts
-  std::string_view advice;  // kRefused: what to write instead
   ValueShape shape = ValueShape::kAny;
 };
 
@@ -50,10 +48,9 @@ std::span<const Keyword> keywords();
 // Null if the name is no keyword. Names that begin with "x-" are annotations.
 const Keyword* find_keyword(std::string_view name);
 
-// Whether `keyword`, a refused one, with this value and beside its siblings allows every value, so
-// that it need not be enforced.
-bool constrains_nothing(std::string_view keyword, const boost::json::value& value,
-                        const boost::json::object& siblings);
+// Whether this value of propertyNames demands nothing of a name but that it is a string, which
+// every name is.
+bool allows_every_name(const boost::json::value& schema);
 
 // The keyword that `name`, which is none, was probably meant to be; null if it looks like a name of
 // another vocabulary. It is taken for a keyword if its value could be that keyword's and

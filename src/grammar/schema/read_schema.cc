@@ -5,11 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "grammar/schema/conditions.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/references.h"
 #include "grammar/schema/rules_reader.h"
+#include "grammar/schema/unevaluated.h"
 
 namespace windrow::grammar {
 namespace {
@@ -33,7 +39,7 @@ class SchemaReader final : public Places {
       if (i % kStepsBetweenQuestions == 0 && give_up && give_up()) {
         return Error{ErrorKind::kUnavailable, "reading the schema took too long"};
       }
-      if (schema_.nodes.size() > kNodesMax) {
+      if (schema_.nodes.size() + copied_ > kNodesMax) {
         return schema_error(waiting_[i].pointer,
                             fmt::format("the schema has more than {} parts", kNodesMax));
       }
@@ -46,6 +52,12 @@ class SchemaReader final : public Places {
 
   SchemaId place(const json::value& value, std::string pointer) override {
     return place_in(value, std::move(pointer), current_.resource);
+  }
+
+  SchemaId add(SchemaNode node) override {
+    const SchemaId id = next_id();
+    schema_.nodes.push_back(std::move(node));
+    return id;
   }
 
  private:
@@ -67,12 +79,6 @@ class SchemaReader final : public Places {
   }
 
   SchemaId next_id() const { return SchemaId(static_cast<uint32_t>(schema_.nodes.size())); }
-
-  SchemaId add(SchemaNode node) {
-    const SchemaId id = next_id();
-    schema_.nodes.push_back(std::move(node));
-    return id;
-  }
 
   Result<void> read_place() {
     const json::value& value = *current_.value;
@@ -101,13 +107,38 @@ class SchemaReader final : public Places {
     if (!rules) return rules.error();
 
     // In the order of the text, so that properties are in it too.
+    const Types types = *rules ? (*rules)->types : kAllTypes;
     std::vector<SchemaId> parts;
     size_t rules_at = parts.size();
+    bool chosen = false;
     for (const auto& [name, value] : object) {
       if (name == "properties") rules_at = parts.size();
+      if (name == "then" || name == "else") {
+        if (!std::exchange(chosen, true))
+          add_to(parts, read_condition(object, current_.pointer, *this));
+        continue;
+      }
+      if (name == "dependencies" || name == "dependentRequired" || name == "dependentSchemas") {
+        Result<std::vector<SchemaId>> more =
+            read_dependencies(name, object, types, current_.pointer, *this);
+        if (!more) return more.error();
+        parts.insert(parts.end(), more->begin(), more->end());
+        continue;
+      }
       Result<std::optional<SchemaId>> part = read_applicator(name, value);
       if (!part) return part.error();
-      if (*part) parts.push_back(**part);
+      add_to(parts, *part);
+    }
+    for (const std::string_view name : {"unevaluatedItems", "unevaluatedProperties"}) {
+      if (!object.contains(name)) continue;
+      Result<std::optional<SchemaId>> part =
+          read_unevaluated(name, {current_.value, current_.pointer, current_.resource}, types,
+                           draft_, references_, *this);
+      if (!part) return part.error();
+      add_to(parts, *part);
+      if (!*part) continue;
+      const Rules& copies = schema_[**part].rules;
+      copied_ += copies.objects.properties.size() + copies.arrays.prefix.size();
     }
     if (parts.empty()) {
       if (*rules) {
@@ -125,6 +156,10 @@ class SchemaReader final : public Places {
     node.kind = SchemaNode::Kind::kAll;
     node.parts = std::move(parts);
     return {};
+  }
+
+  static void add_to(std::vector<SchemaId>& parts, std::optional<SchemaId> part) {
+    if (part) parts.push_back(*part);
   }
 
   Result<void> read_lone_reference(const json::object& object, SchemaNode& node) {
@@ -147,8 +182,9 @@ class SchemaReader final : public Places {
   Result<void> check_names(const json::object& object, bool is_root) const {
     if (reference_stands_alone(draft_, object)) return {};
     const auto identifier = identifier_of(draft_, object);
-    for (const std::string_view name : {identifier ? identifier->keyword : std::string_view("$id"),
-                                        std::string_view("$anchor")}) {
+    for (const std::string_view name :
+         {identifier ? identifier->keyword : std::string_view("$id"), std::string_view("$anchor"),
+          std::string_view("$dynamicAnchor")}) {
       if (!object.contains(name) || references_.is_named(*current_.value)) continue;
       return schema_error(
           fmt::format("{}/{}", current_.pointer, name),
@@ -167,11 +203,18 @@ class SchemaReader final : public Places {
   // Nothing: this keyword is none that puts schemas together.
   Result<std::optional<SchemaId>> read_applicator(std::string_view name, const json::value& value) {
     const std::string pointer = current_.pointer + "/" + std::string(name);
-    if (name == "$ref") {
-      if (!value.is_string()) return schema_error(pointer, "$ref is a text");
-      auto target = references_.find(value.get_string(), current_.resource);
+    if (name == "$ref" || name == "$dynamicRef" || name == "$recursiveRef") {
+      if (!value.is_string()) return schema_error(pointer, fmt::format("{} is a text", name));
+      const std::string_view text = value.get_string();
+      auto target = name == "$ref" ? references_.find(text, current_.resource)
+                                   : references_.find_dynamic(name, text, current_.resource);
       if (!target) return schema_error(pointer, target.error().message);
       return std::optional(place_in(*target->value, target->pointer, target->resource));
+    }
+    if (name == "not") {
+      const SchemaId part = place(value, pointer);
+      return std::optional(
+          add({.kind = SchemaNode::Kind::kNot, .pointer = pointer, .parts = {part}}));
     }
     SchemaNode::Kind kind = SchemaNode::Kind::kAll;
     if (name == "anyOf") {
@@ -229,6 +272,7 @@ class SchemaReader final : public Places {
   std::unordered_map<const json::value*, SchemaId> place_of_;
   std::vector<Waiting> waiting_;
   Waiting current_;
+  size_t copied_ = 0;  // members and items that were copied for unevaluatedProperties and -Items
 };
 
 }  // namespace

@@ -131,6 +131,8 @@ std::string without_dots(std::string_view path) {
 // "$id" in them identifies nothing.
 enum class Holds : uint8_t { kNoSchema, kSchemas, kNames };
 
+constexpr std::string_view kDynamicAnchor = "$dynamicAnchor";
+
 Holds holds(std::string_view keyword) {
   constexpr auto kMaps =
       std::to_array<std::string_view>({"$defs", "definitions", "dependencies", "dependentSchemas",
@@ -212,8 +214,10 @@ void References::look_through(Target from, bool named) {
     const json::object* object = place.value->if_object();
     if (object == nullptr || !seen_.insert(place.value).second) continue;
     if (named) read_names(place, *object);
-    if (const json::value* ref = object->if_contains("$ref"); ref != nullptr && ref->is_string()) {
-      references_.emplace_back(ref->get_string(), place.resource);
+    for (const char* keyword : {"$ref", "$dynamicRef", "$recursiveRef"}) {
+      const json::value* ref = object->if_contains(keyword);
+      if (ref != nullptr && ref->is_string())
+        references_.emplace_back(ref->get_string(), place.resource);
     }
     for (const auto& [name, member] : *object) {
       const Holds held = holds(name);
@@ -250,9 +254,16 @@ void References::read_names(Target& place, const json::object& object) {
     }
     if (fragment && !fragment->empty()) add_anchor(place, *fragment);
   }
-  for (const auto* name : {"$anchor", "$dynamicAnchor"}) {
+  for (const std::string_view name : {std::string_view("$anchor"), kDynamicAnchor}) {
     const json::value* anchor = object.if_contains(name);
-    if (anchor != nullptr && anchor->is_string()) add_anchor(place, anchor->get_string());
+    if (anchor == nullptr || !anchor->is_string()) continue;
+    add_anchor(place, anchor->get_string());
+    if (name == kDynamicAnchor) dynamic_[std::string(anchor->get_string())].push_back(place);
+  }
+  const json::value* recursive = object.if_contains("$recursiveAnchor");
+  if (recursive != nullptr && recursive->is_bool() && recursive->get_bool() &&
+      resources_[place.resource].value == place.value) {
+    recursive_.push_back(place);
   }
 }
 
@@ -314,6 +325,42 @@ Result<References::Target> References::find(std::string_view reference, Resource
                              reference)};
   }
   return walk(*named, static_cast<Resource>(named - resources_.begin()), anchor, reference);
+}
+
+Result<References::Target> References::find_dynamic(std::string_view keyword,
+                                                    std::string_view reference,
+                                                    Resource from) const {
+  Result<Target> first = find(reference, from);
+  if (!first) return first;
+  const json::object* object = first->value->if_object();
+  const auto has = [&](std::string_view name, const json::value& value) {
+    const json::value* found = object != nullptr ? object->if_contains(name) : nullptr;
+    return found != nullptr && *found == value;
+  };
+  if (keyword == "$recursiveRef") {
+    if (reference != "#") return Error{ErrorKind::kInvalid, "$recursiveRef is always \"#\""};
+    if (!has("$recursiveAnchor", true)) return first;
+    return outermost(recursive_, keyword, "\"$recursiveAnchor\": true", "use $ref");
+  }
+  const std::string name = percent_decoded(split_fragment(reference).second.value_or(""));
+  const auto named = dynamic_.find(name);
+  // A name that another keyword gave, and a path, lead where a $ref does.
+  if (named == dynamic_.end() || !has(kDynamicAnchor, json::string(name))) return first;
+  return outermost(named->second, keyword, fmt::format("the $dynamicAnchor \"{}\"", name),
+                   "use $ref and $anchor");
+}
+
+// The outermost of the schemas that lead to a place is the target, and the root leads to all.
+Result<References::Target> References::outermost(const std::vector<Target>& targets,
+                                                 std::string_view keyword, std::string_view anchor,
+                                                 std::string_view advice) const {
+  const auto in_root = std::ranges::find(targets, kRoot, &Target::resource);
+  if (in_root != targets.end()) return *in_root;
+  if (targets.size() == 1) return targets.front();
+  return Error{ErrorKind::kInvalid,
+               fmt::format("\"{}\" cannot be enforced; {} and {} both have {}, and which is meant "
+                           "depends on what leads here: {}, or give it to the outermost schema",
+                           keyword, targets[0].pointer, targets[1].pointer, anchor, advice)};
 }
 
 Result<References::Target> References::walk(const Known& from, Resource resource,

@@ -73,6 +73,12 @@ class References {
   // kInvalid: the target is not in this schema.
   Result<Target> find(std::string_view reference, Resource from) const;
 
+  // The target of a $dynamicRef or $recursiveRef, if it is the same whichever schemas lead to it:
+  // then it is a $ref in other words. kInvalid: the target is not in this schema, or depends on
+  // what leads here.
+  Result<Target> find_dynamic(std::string_view keyword, std::string_view reference,
+                              Resource from) const;
+
   // Whether a reference leads into this member of the root: then it is a container of definitions,
   // whatever its name.
   bool leads_into(std::string_view root_member) const;
@@ -91,13 +97,17 @@ class References {
   void add_anchor(const Target& place, std::string_view name);
   void note_duplicate(const Target& place, std::string_view name, std::string_view other,
                       const std::string& full);
+  Result<Target> outermost(const std::vector<Target>& targets, std::string_view keyword,
+                           std::string_view anchor, std::string_view advice) const;
   Result<Target> walk(const Known& from, Resource resource, std::string_view pointer,
                       std::string_view reference) const;
 
   Draft draft_;
   std::vector<Known> resources_;
   std::unordered_map<const boost::json::value*, Resource> resource_at_;
-  std::unordered_map<std::string, Target> anchors_;  // "uri#name"
+  std::unordered_map<std::string, Target> anchors_;               // "uri#name"
+  std::unordered_map<std::string, std::vector<Target>> dynamic_;  // $dynamicAnchor, by name
+  std::vector<Target> recursive_;  // resources with "$recursiveAnchor": true
   std::unordered_set<const boost::json::value*> seen_;
   std::unordered_set<const boost::json::value*> named_;
   std::vector<std::pair<std::string, Resource>> references_;  // all in the schema

@@ -82,6 +82,46 @@ TEST_F(ReferencesTest, SaysWhatLeadsNowhere) {
             std::string::npos);
 }
 
+// The pointer of the target, or the error.
+std::string dynamic_pointer(std::string_view schema, std::string_view keyword,
+                            std::string_view reference, std::string_view from) {
+  const boost::json::value root = boost::json::parse(schema);
+  const auto references = References::collect(root);
+  const auto place = references->find(from, 0);
+  const auto target = references->find_dynamic(keyword, reference, place->resource);
+  return target ? target->pointer : "error: " + target.error().message;
+}
+
+TEST(References, ADynamicReferenceIsFoundWhereOnlyOneSchemaCanBeMeant) {
+  constexpr std::string_view kOne =
+      R"({"$defs":{"x":{"$dynamicAnchor":"n"},"y":{"$id":"y","$anchor":"n"},
+                   "z":{"$id":"z","$defs":{"m":{"$dynamicAnchor":"n"}}}}})";
+  EXPECT_EQ(dynamic_pointer(kOne, "$dynamicRef", "#n", "#"), "#/$defs/x");
+  EXPECT_EQ(dynamic_pointer(kOne, "$dynamicRef", "#n", "y"), "#/$defs/y");  // as a $ref
+  EXPECT_EQ(dynamic_pointer(kOne, "$dynamicRef", "#/$defs/m", "z"), "#/$defs/z/$defs/m");
+  EXPECT_EQ(dynamic_pointer(kOne, "$dynamicRef", "#n", "z"), "#/$defs/x");  // the root leads here
+  constexpr std::string_view kTwo =
+      R"({"$defs":{"y":{"$id":"y","$dynamicAnchor":"n"},"z":{"$id":"z","$dynamicAnchor":"n"}}})";
+  const std::string error = dynamic_pointer(kTwo, "$dynamicRef", "#n", "y");
+  EXPECT_NE(error.find("#/$defs/y and #/$defs/z both have the $dynamicAnchor \"n\""),
+            std::string::npos)
+      << error;
+  EXPECT_NE(dynamic_pointer(kTwo, "$dynamicRef", "#none", "#").find("error: "), std::string::npos);
+}
+
+TEST(References, ARecursiveReferenceIsFoundWhereOnlyOneSchemaCanBeMeant) {
+  const auto found = [](std::string_view root, std::string_view y, std::string_view z) {
+    return dynamic_pointer(R"({"$recursiveAnchor":)" + std::string(root) +
+                               R"(,"$defs":{"y":{"$id":"y","$recursiveAnchor":)" + std::string(y) +
+                               R"(},"z":{"$id":"z","$recursiveAnchor":)" + std::string(z) + "}}}",
+                           "$recursiveRef", "#", "y");
+  };
+  EXPECT_EQ(found("false", "false", "true"), "#/$defs/y");
+  EXPECT_EQ(found("false", "true", "false"), "#/$defs/y");
+  EXPECT_EQ(found("true", "true", "true"), "#");
+  EXPECT_NE(found("false", "true", "true").find("depends on what leads here"), std::string::npos);
+}
+
 TEST(References, NamesAreThoseOfSchemasOnly) {
   const boost::json::value schema = boost::json::parse(R"({
     "$defs": {"x": {"$anchor": "A", "type": "integer"}},

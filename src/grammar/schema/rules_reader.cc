@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "grammar/lexeme/formats.h"
+#include "grammar/schema/format_meaning.h"
 #include "grammar/schema/json_values.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/references.h"
@@ -16,55 +16,6 @@ namespace {
 
 namespace json = boost::json;
 using Use = FormatMeaning::Use;
-
-// OpenAPI's, of integers.
-struct IntegerFormat {
-  std::string_view name;
-  std::string_view min;
-  std::string_view max;
-};
-constexpr auto kIntegerFormats = std::to_array<IntegerFormat>({
-    {"int8", "-128", "127"},
-    {"int16", "-32768", "32767"},
-    {"int32", "-2147483648", "2147483647"},
-    {"int64", "-9223372036854775808", "9223372036854775807"},
-    {"uint8", "0", "255"},
-    {"uint16", "0", "65535"},
-    {"uint32", "0", "4294967295"},
-    {"uint64", "0", "18446744073709551615"},
-});
-
-// Whether the pattern beside says what all of the text is: then a format adds a name to it.
-bool pattern_is_complete(const json::object& object) {
-  const json::value* pattern = object.if_contains("pattern");
-  if (pattern == nullptr || !pattern->is_string()) return false;
-  const std::string_view text = pattern->get_string();
-  // An alternative may be without the anchors of its neighbours.
-  return text.starts_with('^') && text.ends_with('$') && !text.ends_with("\\$") &&
-         text.find('|') == std::string_view::npos;
-}
-
-}  // namespace
-
-FormatMeaning format_meaning(std::string_view name, Types types, const json::object& object) {
-  if (format_dfa(name) != nullptr) return {.use = Use::kTexts};
-  const auto* width = std::ranges::find(kIntegerFormats, name, &IntegerFormat::name);
-  if (width != kIntegerFormats.end()) {
-    if ((types & kIntegerType) == 0 || (types & kFractionType) != 0)
-      return {.use = Use::kNeedsInteger};
-    return {.use = Use::kIntegers, .min = width->min, .max = width->max};
-  }
-  // How precise a number is says nothing of which are valid.
-  const bool number = object.contains("type") && (types & kNumberTypes) != 0;
-  if (number && (name == "float" || name == "double")) return {};
-  if ((types & kStringType) == 0) return {};
-  if (name == "binary" || name == "password" || pattern_is_complete(object)) return {};
-  return {.use = Use::kUnknown};
-}
-
-// --- rules ---------------------------------------------------------------------------------------
-
-namespace {
 
 constexpr int64_t kCountMax = 1'000'000'000;
 
@@ -94,8 +45,12 @@ class RulesReader {
       if (Result<void> done = read_keyword(name, value); !done) return done.error();
     }
     if (!says_something_) return std::optional<Rules>();
+    if (Result<void> done = read_contains(); !done) return done.error();
+    ArrayRules& arrays = rules_.arrays;
+    if (arrays.count_max && *arrays.count_max <= 1) arrays.unique = false;
     ObjectRules& objects = rules_.objects;
     objects.closed = !options_.schema.open && !objects.additional &&
+                     !object_.contains("unevaluatedProperties") &&
                      (object_.contains("properties") || object_.contains("patternProperties"));
     return std::optional(std::move(rules_));
   }
@@ -117,11 +72,8 @@ class RulesReader {
     const Keyword* keyword = find_keyword(name);
     if (keyword == nullptr) return read_unknown(name, value);
     if (keyword->use == KeywordUse::kIgnored) return {};
-    if (keyword->use == KeywordUse::kRefused) {
-      if (constrains_nothing(name, value, object_)) return {};
-      if ((keyword->types & rules_.types) == 0) return {};
-      return wrong(fmt::format("\"{}\" cannot be enforced; {}", name, keyword->advice));
-    }
+    // What it says is of no value that `type` allows. A format may be one of integers.
+    if ((keyword->types & rules_.types) == 0 && name != "format") return {};
     static constexpr auto kEntries = std::to_array<Entry>({
         {"additionalItems", &RulesReader::read_additional_items},
         {"additionalProperties", &RulesReader::read_additional_properties},
@@ -133,9 +85,11 @@ class RulesReader {
         {"items", &RulesReader::read_items},
         {"maxItems", &RulesReader::read_max_items},
         {"maxLength", &RulesReader::read_max_length},
+        {"maxProperties", &RulesReader::read_max_properties},
         {"maximum", &RulesReader::read_maximum},
         {"minItems", &RulesReader::read_min_items},
         {"minLength", &RulesReader::read_min_length},
+        {"minProperties", &RulesReader::read_min_properties},
         {"minimum", &RulesReader::read_minimum},
         {"multipleOf", &RulesReader::read_multiple_of},
         {"nullable", &RulesReader::read_nullable},
@@ -143,14 +97,16 @@ class RulesReader {
         {"patternProperties", &RulesReader::read_pattern_properties},
         {"prefixItems", &RulesReader::read_prefix_items},
         {"properties", &RulesReader::read_properties},
+        {"propertyNames", &RulesReader::read_property_names},
         {"required", &RulesReader::read_required},
+        {"uniqueItems", &RulesReader::read_unique_items},
     });
-    if (name == "type") {
+    if (name == "type" || name == "contains") {  // one is read before, one behind all others
       says_something_ = true;
       return {};
     }
     const auto entry = std::ranges::find(kEntries, name, &Entry::name);
-    if (entry == kEntries.end()) return {};  // $ref, allOf and the like: read_schema
+    if (entry == kEntries.end()) return {};  // $ref, allOf, if and the like: read_schema
     says_something_ = true;
     return (this->*entry->reading)(value);
   }
@@ -394,7 +350,50 @@ class RulesReader {
     return {};
   }
 
+  Result<void> read_unique_items(const json::value& value) {
+    if (!value.is_bool()) return wrong("uniqueItems is true or false");
+    rules_.arrays.unique = value.get_bool();
+    return {};
+  }
+
+  // contains with minContains and maxContains, which have no effect without it.
+  Result<void> read_contains() {
+    const json::value* contains = object_.if_contains("contains");
+    if (contains == nullptr || (rules_.types & kArrayType) == 0) return {};
+    ContainsRule rule;
+    for (const std::string_view name : {"minContains", "maxContains"}) {
+      const json::value* bound = object_.if_contains(name);
+      if (bound == nullptr) continue;
+      keyword_ = name;
+      if (options_.draft < Draft::k2019) {
+        return wrong(fmt::format(
+            "{} came with draft 2019-09, and $schema names an older one, where it has no effect; "
+            "remove it, or name draft 2019-09 or later",
+            name));
+      }
+      Result<void> done =
+          name == "minContains" ? at_least(rule.min, *bound) : at_most(rule.max, *bound);
+      if (!done) return done;
+    }
+    if (rule.min == 0 && !rule.max) return {};
+    rule.schema = places_.place(*contains, at("contains"));
+    rules_.arrays.contains.push_back(rule);
+    return {};
+  }
+
   // --- objects ---
+
+  Result<void> read_min_properties(const json::value& value) {
+    return at_least(rules_.objects.count_min, value);
+  }
+  Result<void> read_max_properties(const json::value& value) {
+    return at_most(rules_.objects.count_max, value);
+  }
+  Result<void> read_property_names(const json::value& value) {
+    if (allows_every_name(value)) return {};
+    rules_.objects.names.push_back(places_.place(value, at("propertyNames")));
+    return {};
+  }
 
   Result<void> read_members(const json::value& value,
                             std::vector<std::pair<std::string, SchemaId>>& members) {

@@ -21,6 +21,9 @@ class Places {
  public:
   virtual SchemaId place(const boost::json::value& value, std::string pointer) = 0;
 
+  // A node that no place of the text is by itself.
+  virtual SchemaId add(SchemaNode node) = 0;
+
  protected:
   ~Places() = default;
 };
@@ -37,23 +40,5 @@ struct RulesOptions {
 // wrong value, or is unknown and refused by options.schema or because it looks misspelt.
 Result<std::optional<Rules>> read_rules(const boost::json::object& object, std::string_view pointer,
                                         const RulesOptions& options, Places& places);
-
-// The effect of a `format`.
-struct FormatMeaning {
-  enum class Use : uint8_t {
-    kTexts,         // strings are texts of format_dfa()
-    kIntegers,      // integers are between `min` and `max`
-    kNothing,       // known, and allows everything here
-    kNeedsInteger,  // a format of integers, but other types are allowed
-    kUnknown,
-  };
-
-  Use use = Use::kNothing;
-  std::string_view min;  // decimal
-  std::string_view max;
-};
-
-// `types`: the types that `object`, the schema with this format, allows.
-FormatMeaning format_meaning(std::string_view name, Types types, const boost::json::object& object);
 
 }  // namespace windrow::grammar

@@ -188,10 +188,17 @@ TEST(UnknownWords, NamesOfPropertiesAreTexts) {
         R"("propertyNames":)" + names + "}";
     EXPECT_TRUE(takes(schema, R"({"a":1,"b":2})")) << schema;
   }
-  EXPECT_THAT(refusal(R"({"type":"object","propertyNames":{"type":"integer"}})"),
-              HasSubstr("at #/propertyNames: "));
-  EXPECT_THAT(refusal(R"({"type":"object","propertyNames":{"type":"string","maxLength":3}})"),
-              HasSubstr("at #/propertyNames: "));
+  EXPECT_TRUE(takes(R"({"type":"object","propertyNames":{"type":"integer"}})", "{}"));
+  EXPECT_FALSE(takes(R"({"type":"object","propertyNames":{"type":"integer"}})", R"({"a":1})"));
+}
+
+TEST(UnknownWords, AKeywordAboutTypesThatAreNotAllowedIsNotRead) {
+  for (const char* schema :
+       {R"({"type":"string","dependencies":{"a":1},"minProperties":-1,"uniqueItems":3})",
+        R"({"type":["string","integer"],"properties":{"a":{"maximun":3}},"contains":7})"}) {
+    EXPECT_THAT(warnings_for(schema), IsEmpty()) << schema;
+    EXPECT_TRUE(takes(schema, R"("a")")) << schema;
+  }
 }
 
 // --- drafts ---
@@ -247,6 +254,14 @@ TEST(Drafts, UpToDraft07NothingCountsBesideARef) {
               ElementsAre(HasSubstr("at #/properties/a/maxLength: beside $ref it has no effect")));
   EXPECT_TRUE(takes(in(kDraft07, kRest), R"({"a":"longer"})"));
   EXPECT_FALSE(takes(in("", kRest), R"({"a":"longer"})"));
+}
+
+TEST(Drafts, BoundsOfContainsAreOfDraft2019) {
+  constexpr std::string_view kRest = R"("contains":{"type":"null"},"minContains":2})";
+  EXPECT_THAT(refusal(in(kDraft07, kRest)),
+              HasSubstr("at #/minContains: minContains came with draft 2019-09"));
+  EXPECT_THAT(warnings_for(in("", kRest)), IsEmpty());
+  EXPECT_THAT(warnings_for(in(kDraft07, R"("minContains":2})")), IsEmpty());
 }
 
 TEST(Drafts, AVersionThatIsNotKnownIsReadAsTheNewest) {
