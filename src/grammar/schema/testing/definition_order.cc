@@ -50,6 +50,7 @@ class Order {
     all.push_back(place);
     Places before;
     bool own_properties = false;
+    bool chosen = false;
     const auto more = [&](const Place& part) {
       Places parts;
       add(part, parts);
@@ -65,6 +66,20 @@ class Order {
       if (name == "$ref" && member.is_string()) {
         const auto target = references_.find(member.get_string(), place.resource);
         if (target) more({target->value, target->resource});
+      }
+      if ((name == "$dynamicRef" || name == "$recursiveRef") && member.is_string()) {
+        const auto target = references_.find_dynamic(name, member.get_string(), place.resource);
+        if (target) more({target->value, target->resource});
+      }
+      if ((name == "then" || name == "else") && object->contains("if") && !chosen) {
+        chosen = true;
+        for (const char* branch : {"then", "else"}) {
+          if (const json::value* part = object->if_contains(branch)) more({part, place.resource});
+        }
+      }
+      if ((name == "dependencies" || name == "dependentSchemas") && member.is_object()) {
+        for (const auto& [key, part] : member.get_object())
+          more({&part, place.resource});
       }
       if ((name == "allOf" || name == "anyOf" || name == "oneOf") && member.is_array()) {
         for (const json::value& part : member.get_array())
@@ -93,11 +108,23 @@ class Order {
       for (const auto& [name, schema] : declared->get_object())
         add_name(name);
     }
-    for (const Place& place : all) {
-      const json::value* required = place.schema->get_object().if_contains("required");
-      if (required == nullptr || !required->is_array()) continue;
-      for (const json::value& name : required->get_array()) {
+    const auto add_names = [&](const json::value* list) {
+      if (list == nullptr || !list->is_array()) return;
+      for (const json::value& name : list->get_array()) {
         if (name.is_string()) add_name(name.get_string());
+      }
+    };
+    for (const Place& place : all) {
+      add_names(place.schema->get_object().if_contains("required"));
+      // With a member there is what depends on it, and before it.
+      for (const char* keyword : {"dependencies", "dependentRequired"}) {
+        const json::value* dependencies = place.schema->get_object().if_contains(keyword);
+        if (dependencies == nullptr || !dependencies->is_object()) continue;
+        for (const auto& [name, list] : dependencies->get_object()) {
+          if (!list.is_array() || !object.contains(name)) continue;
+          add_names(&list);
+          add_name(name);
+        }
       }
     }
     for (const auto& [name, value] : object)
