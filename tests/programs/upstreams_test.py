@@ -53,6 +53,19 @@ class Upstreams(Programs):
         self.check(done, 0)
         self.assertEqual(self.results(), expected(12))
 
+    def test_a_budget_ends_the_job_and_a_larger_one_continues_it(self):
+        server = self.server()
+        self.write("prices.toml", "[any]\ninput = 1000.0\noutput = 1000.0\n")
+        limits = ("--upstream", server.url, "--prices", "prices.toml", "--concurrency", "4")
+        first = self.windrow(*self.job(*limits, "--max-cost", "2"))
+        self.check(first, 4, "--max-cost 2 would be exceeded")
+        done = self.results()
+        self.assertIn(len(done), range(1, 12))
+        self.assertLessEqual(done.items(), expected(12).items())
+        self.assertEqual(self.failures(), {})
+        self.check(self.windrow(*self.job(*limits, "--max-cost", "1000")), 0)
+        self.assertEqual(self.results(), expected(12))
+
     def test_two_servers(self):
         done = self.windrow(*self.job("--upstream", self.server().url, "--upstream",
                                       self.server().url))
