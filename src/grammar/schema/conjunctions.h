@@ -260,13 +260,17 @@ Result<NodeId> possible_root(Conjunctions& conjunctions, const Schema& schema);
 // kUnavailable: `give_up` returned true.
 Result<void> check_ends(Conjunctions& conjunctions, NodeId root, const GiveUp& give_up);
 
-// --- undeclared properties (name_classes.cc)
+// --- names (name_classes.cc)
+
+// The values of a node that are strings. kInvalid: they need too many states.
+Result<CharDfa> string_texts(Conjunctions& conjunctions, NodeId id);
 
 // The names of undeclared properties that match the same patterns of patternProperties, and what
 // their values must be.
 struct NameClass {
   std::optional<CharDfa> names;  // nothing: any name
   NodeId value;                  // a node that has a value
+  Terms terms;                   // of which it is the node
 };
 
 // The classes of all undeclared names that an object of this node may have. kInvalid: too many or

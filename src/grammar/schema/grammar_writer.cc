@@ -119,7 +119,8 @@ Result<Part> GrammarWriter::write_shape(const Node& node) {
 
 Result<Part> GrammarWriter::write_number(const Node& node) {
   const bool integers = (node.types & kFractionType) == 0;
-  const NumberBounds bounds = bounds_of(node.numbers, integers);
+  NumberBounds bounds = bounds_of(node.numbers, integers);
+  if ((node.types & kIntegerType) == 0) bounds.multiples_not.emplace_back("1");
   const std::pair key(bounds, integers);
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
   auto dfa = integers ? integer_dfa(bounds) : number_dfa(bounds);
@@ -129,7 +130,7 @@ Result<Part> GrammarWriter::write_number(const Node& node) {
 
 Result<Part> GrammarWriter::write_string(const Node& node) {
   const StringRules& rules = node.strings;
-  if (rules.patterns.empty() && rules.formats.empty()) {
+  if (rules.only_lengths()) {
     return parts_.string_of_length(rules.length_min, rules.length_max);
   }
   Result<const CharDfa*> texts = conjunctions_.automata().texts(rules);
@@ -137,133 +138,6 @@ Result<Part> GrammarWriter::write_string(const Node& node) {
   const auto [found, is_new] = strings_.try_emplace(*texts);
   if (is_new) found->second = parts_.string_in(**texts);
   return found->second;
-}
-
-// The items that have rules of their own one by one, then all others as a repetition.
-Result<Part> GrammarWriter::write_array(const Node& node) {
-  const ArrayShape& shape = node.arrays;
-  GrammarBuilder& builder = parts_.builder();
-  std::optional<uint32_t> most = shape.count_max;
-  std::vector<Part> prefix;
-  for (const Terms& terms : shape.prefix) {
-    if (most && prefix.size() >= *most) break;
-    Result<NodeId> id = conjunctions_.find(terms);
-    if (!id) return id.error();
-    if (!conjunctions_.possible(*id)) {
-      most = static_cast<uint32_t>(prefix.size());
-      break;
-    }
-    Result<Part> item = write(*id);
-    if (!item) return item;
-    prefix.push_back(parts_.spaced(*item));
-  }
-  const auto count = static_cast<uint32_t>(prefix.size());
-  const uint32_t least = shape.count_min > count ? shape.count_min - count : 0;
-  std::optional<Part> rest;
-  if (!most || *most > count) {
-    Result<NodeId> id = conjunctions_.find(shape.rest);
-    if (!id) return id.error();
-    if (conjunctions_.possible(*id)) {
-      Result<Part> item = write(*id);
-      if (!item) return item;
-      rest = parts_.spaced(*item);
-    }
-  }
-  const Part opening = parts_.mark("[");
-  const Part closing = parts_.mark("]");
-  const Part comma = parts_.mark(",");
-  const auto more = [&](Part item, uint32_t from, std::optional<uint32_t> to) {
-    return builder.sequence({builder.repeat(builder.sequence({comma, item}), from, to), closing});
-  };
-  std::optional<uint32_t> left;
-  if (most) left = *most - count;
-  if (prefix.empty()) {
-    if (!rest) return builder.sequence({opening, closing});
-    if (left) *left -= 1;
-    const Part some = builder.sequence({*rest, more(*rest, least > 0 ? least - 1 : 0, left)});
-    return builder.sequence({opening, least > 0 ? some : builder.choice({closing, some})});
-  }
-  Part tail = rest ? more(*rest, least, left) : closing;
-  for (uint32_t i = count; i-- > 0;) {
-    const Part with =
-        i == 0 ? builder.sequence({prefix[i], tail}) : builder.sequence({comma, prefix[i], tail});
-    tail = i < shape.count_min ? with : builder.choice({closing, with});
-  }
-  return builder.sequence({opening, tail});
-}
-
-Result<std::vector<GrammarWriter::MemberParts>> GrammarWriter::write_members(const Node& node) {
-  std::vector<MemberParts> members;
-  for (const Member& member : node.objects.members) {
-    Result<NodeId> id = conjunctions_.find_member(node, member.name);
-    if (!id) return id.error();
-    if (!conjunctions_.possible(*id)) continue;  // it is not required: then there were no object
-    Result<Part> value = write(*id);
-    if (!value) return value.error();
-    members.push_back({member.name, member.required, parts_.spaced(*value)});
-  }
-  return members;
-}
-
-// One member with a name that is not declared; nothing where there can be none.
-Result<std::optional<Part>> GrammarWriter::write_undeclared(const Node& node) {
-  Result<std::vector<NameClass>> classes = name_classes(conjunctions_, node);
-  if (!classes) return classes.error();
-  std::vector<Part> choices;
-  for (const NameClass& one : *classes) {
-    Result<Part> value = write(one.value);
-    if (!value) return value.error();
-    const Part name = parts_.name_in(one.names ? &*one.names : nullptr);
-    choices.push_back(parts_.builder().sequence({name, parts_.spaced(*value)}));
-  }
-  if (choices.empty()) return std::optional<Part>();
-  return std::optional(choices.size() == 1 ? choices.front()
-                                           : parts_.builder().choice(std::move(choices)));
-}
-
-// From the last member to the first: the texts that may follow another member (`after`), and
-// when none does (`first`). Each member is in both at most once, so the parts stay few.
-Result<Part> GrammarWriter::write_object(const Node& node) {
-  GrammarBuilder& builder = parts_.builder();
-  Result<std::vector<MemberParts>> members = write_members(node);
-  if (!members) return members.error();
-  Result<std::optional<Part>> undeclared = write_undeclared(node);
-  if (!undeclared) return undeclared.error();
-
-  const Part closing = parts_.mark("}");
-  std::vector<Part> after{closing};  // in reverse
-  Part first = closing;
-  const auto joined = [&](const std::vector<Part>& reversed) {
-    return reversed.size() == 1 ? reversed.front()
-                                : builder.sequence({reversed.rbegin(), reversed.rend()});
-  };
-  if (*undeclared) {
-    const Part more = builder.sequence({parts_.mark(","), **undeclared});
-    after.push_back(builder.repeat(more, 0, std::nullopt));
-    first = builder.choice({closing, builder.sequence({**undeclared, joined(after)})});
-  }
-  // The first member cannot come after the first required one.
-  const auto needed = std::ranges::find_if(*members, &MemberParts::required);
-  const auto begins_max = static_cast<size_t>(needed - members->begin());
-  for (size_t i = members->size(); i-- > 0;) {
-    const MemberParts& member = (*members)[i];
-    const bool begins = i <= begins_max;
-    if (begins || !member.required) after = {joined(after)};
-    const Part rest = after.front();  // where it is used, it is all of `after`
-    if (begins) {
-      const Part begin = builder.sequence({parts_.name(member.name), member.value, rest});
-      first = member.required ? begin : builder.choice({begin, first});
-    }
-    if (i == 0) break;
-    if (member.required) {
-      after.push_back(member.value);
-      after.push_back(parts_.comma_name(member.name));
-      continue;
-    }
-    const Part with = builder.sequence({parts_.comma_name(member.name), member.value, rest});
-    after = {builder.choice({with, rest})};
-  }
-  return builder.sequence({parts_.mark("{"), first});
 }
 
 }  // namespace windrow::grammar

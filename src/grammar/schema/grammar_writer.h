@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/schema/array_writer.h"
 #include "grammar/schema/conjunctions.h"
 #include "grammar/schema/json_parts.h"
+#include "grammar/schema/object_writer.h"
 
 namespace windrow::grammar {
 
@@ -18,7 +20,12 @@ class GrammarWriter {
  public:
   // Both outlive this.
   GrammarWriter(Conjunctions& conjunctions, JsonParts& parts)
-      : conjunctions_(conjunctions), parts_(parts) {}
+      : conjunctions_(conjunctions),
+        parts_(parts),
+        arrays_(conjunctions, parts, [this](NodeId id) { return write(id); }),
+        objects_(conjunctions, parts, [this](NodeId id) { return write(id); }) {}
+  GrammarWriter(const GrammarWriter&) = delete;
+  GrammarWriter& operator=(const GrammarWriter&) = delete;
 
   // The texts of a node that is possible, and of all nodes it refers to. Errors as
   // Conjunctions::find().
@@ -33,11 +40,6 @@ class GrammarWriter {
     std::optional<Part> rule;  // made when recursion comes back to a node that is being written
     bool open = false;         // being written, or in waiting_
   };
-  struct MemberParts {
-    std::string name;
-    bool required = false;
-    Part value;
-  };
 
   Result<Part> write(NodeId id);
   Result<void> write_waiting();
@@ -45,13 +47,13 @@ class GrammarWriter {
   Result<Part> write_shape(const Node& node);
   Result<Part> write_number(const Node& node);
   Result<Part> write_string(const Node& node);
-  Result<Part> write_array(const Node& node);
-  Result<Part> write_object(const Node& node);
-  Result<std::vector<MemberParts>> write_members(const Node& node);
-  Result<std::optional<Part>> write_undeclared(const Node& node);
+  Result<Part> write_array(const Node& node) { return arrays_.write(node); }
+  Result<Part> write_object(const Node& node) { return objects_.write(node); }
 
   Conjunctions& conjunctions_;
   JsonParts& parts_;
+  ArrayWriter arrays_;
+  ObjectWriter objects_;
   std::unordered_map<NodeId, Written> written_;
   std::vector<NodeId> waiting_;  // nested too deep to be written recursively
   std::map<std::pair<NumberBounds, bool>, Part> numbers_;  // true: integers

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "grammar/schema/json_values.h"
+#include "grammar/schema/single_spelling.h"
 
 namespace windrow::grammar {
 namespace {
@@ -55,13 +56,20 @@ Part JsonParts::name_in(const CharDfa* names) {
   return builder_.sequence({spaced(quoted), mark(":")});
 }
 
-// Without the texts that are left out, if others remain and the automaton is not too large.
+Part JsonParts::distinct_name_in(const CharDfa* names) {
+  const Part name = distinct(quoted(names == nullptr ? CharDfa::any_text() : *names));
+  return builder_.sequence({spaced(name), mark(":")});
+}
+
+// If others remain and the automaton is not too large.
+CharDfa JsonParts::without_left_out(const CharDfa& texts) const {
+  if (left_out_.empty()) return texts;
+  const Result<CharDfa> rest = texts.without(left_out_);
+  return rest && !rest->empty() ? *rest : texts;
+}
+
 std::shared_ptr<const ByteDfa> JsonParts::string_dfa(const CharDfa& texts) const {
-  if (!left_out_.empty()) {
-    const Result<CharDfa> rest = texts.without(left_out_);
-    if (rest && !rest->empty()) return json_string_dfa(*rest);
-  }
-  return json_string_dfa(texts);
+  return json_string_dfa(without_left_out(texts));
 }
 
 Part JsonParts::any_string() {
@@ -104,6 +112,31 @@ Part JsonParts::value(const json::value& value) {
     parts.push_back(mark("}"));
   }
   return builder_.sequence(std::move(parts));
+}
+
+CharDfa JsonParts::quoted(const CharDfa& texts) const {
+  return quoted_texts(without_left_out(texts));
+}
+
+std::string JsonParts::text_of(const json::value& value) const {
+  if (!spaced_ || !value.is_structured()) return compact_json(value);
+  std::string text;
+  if (const json::array* array = value.if_array()) {
+    for (const json::value& item : *array)
+      text += (text.empty() ? "" : ", ") + text_of(item);
+    return "[" + text + "]";
+  }
+  for (const auto& [name, member] : value.get_object())
+    text += (text.empty() ? "" : ", ") + json_quoted(name) + ": " + text_of(member);
+  return "{" + text + "}";
+}
+
+Part JsonParts::distinct(const CharDfa& texts) {
+  return builder_.distinct_lexeme(utf8_dfa(texts));
+}
+
+Part JsonParts::no_text() {
+  return builder_.lexeme(std::make_shared<const ByteDfa>());
 }
 
 Part JsonParts::one_of(std::span<const json::value* const> values) {

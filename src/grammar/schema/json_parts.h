@@ -36,16 +36,27 @@ class JsonParts {
   Part comma_name(std::string_view name);  // `,"name":`
   Part name_in(const CharDfa* names);      // one of these names (null: any) and the colon
 
+  // The same, and it differs from all distinct names before it in the object. Not empty.
+  Part distinct_name_in(const CharDfa* names);
+
   Part any_string();
   Part string_of_length(uint32_t min, std::optional<uint32_t> max);
   Part string_in(const CharDfa& texts);  // not empty
   Part value(const boost::json::value& value);
   Part one_of(std::span<const boost::json::value* const> values);  // not empty
+  Part no_text();                                                  // it has none
+
+  // For values that must differ, in one spelling each: the texts of strings with their quotes, that
+  // of one value, and those of values as a part. Not empty.
+  CharDfa quoted(const CharDfa& texts) const;
+  std::string text_of(const boost::json::value& value) const;
+  Part distinct(const CharDfa& texts);
 
   GrammarBuilder& builder() { return builder_; }
 
  private:
   Part text(const std::string& bytes);
+  CharDfa without_left_out(const CharDfa& texts) const;
   std::shared_ptr<const ByteDfa> string_dfa(const CharDfa& texts) const;
   Part space();
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "grammar/schema/number_rules.h"
 
@@ -148,13 +147,13 @@ bool add_key(const json::value& value, std::string& key) {
   return true;
 }
 
+}  // namespace
+
 std::optional<std::string> value_key(const json::value& value) {
   std::string key;
   if (!add_key(value, key)) return std::nullopt;
   return key;
 }
-
-}  // namespace
 
 bool has_equal_items(const json::array& array) {
   std::unordered_set<std::string> keys;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -21,6 +22,10 @@ std::string json_quoted(std::string_view text);
 
 // Without white space, members in their order, numbers as Decimal::text().
 std::string compact_json(const boost::json::value& value);
+
+// One text for all values that are the same. Nothing for a value that is the same as no other: it
+// has a number that is not handled.
+std::optional<std::string> value_key(const boost::json::value& value);
 
 // A hash set of JSON values, equal as same_value() says.
 class ValueSet {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace windrow::grammar {
 namespace {
@@ -26,15 +28,18 @@ class Classes {
                                                  "{} are handled",
                                                  patterns_.size(), kPatternsMax));
     }
-    if (patterns_.empty() && shape.members.empty()) {
+    if (patterns_.empty() && shape.members.empty() && shape.forbidden.empty() &&
+        shape.names.empty()) {
       Result<void> added = add(std::nullopt, {});
       if (!added) return added.error();
       return std::move(classes_);
     }
-    std::vector<std::string_view> declared;
+    Result<CharDfa> names = valid_names();
+    if (!names) return names.error();
+    std::vector<std::string_view> taken(shape.forbidden.begin(), shape.forbidden.end());
     for (const Member& member : shape.members)
-      declared.push_back(member.name);
-    Result<CharDfa> names = CharDfa::any_text().without(CharDfa::literals(declared));
+      taken.push_back(member.name);
+    if (!taken.empty()) names = names->without(CharDfa::literals(taken));
     if (!names) return schema_error(node_.pointer + "/properties", names.error().message);
     if (Result<void> split = split_by(*names, {}); !split) return split.error();
     return std::move(classes_);
@@ -42,6 +47,13 @@ class Classes {
 
  private:
   std::string pointer() const { return node_.pointer + "/patternProperties"; }
+
+  Result<CharDfa> valid_names() {
+    if (node_.objects.names.empty()) return CharDfa::any_text();
+    Result<NodeId> id = conjunctions_.find(node_.objects.names);
+    if (!id) return id.error();
+    return string_texts(conjunctions_, *id);
+  }
 
   // `matched`: for the patterns so far, whether all of `names` match.
   Result<void> split_by(const CharDfa& names, std::vector<bool> matched) {
@@ -68,7 +80,7 @@ class Classes {
     if (!conjunctions_.possible(*value)) return {};
     const auto same = std::ranges::find(classes_, *value, &NameClass::value);
     if (same == classes_.end()) {
-      classes_.push_back({std::move(names), *value});
+      classes_.push_back({std::move(names), *value, *terms});
       return {};
     }
     Result<CharDfa> both = same->names->unite(*names);
@@ -84,6 +96,33 @@ class Classes {
 };
 
 }  // namespace
+
+Result<CharDfa> string_texts(Conjunctions& conjunctions, NodeId id) {
+  const Node& node = conjunctions[id];
+  CharDfa all;
+  if (node.kind == Node::Kind::kChoice) {
+    for (const NodeId choice : node.choices) {
+      Result<CharDfa> some = string_texts(conjunctions, choice);
+      if (!some) return some;
+      Result<CharDfa> both = all.unite(*some);
+      if (!both) return schema_error(node.pointer, both.error().message);
+      all = *std::move(both);
+    }
+    return all;
+  }
+  if (node.kind == Node::Kind::kNone) return all;
+  if (node.allowed) {
+    std::vector<std::string_view> texts;
+    for (const boost::json::value* value : *node.allowed) {
+      if (value->is_string()) texts.push_back(value->get_string());
+    }
+    return texts.empty() ? all : CharDfa::literals(texts);
+  }
+  if ((node.types & kStringType) == 0) return all;
+  Result<const CharDfa*> texts = conjunctions.automata().texts(node.strings);
+  if (!texts) return schema_error(node.pointer, texts.error().message);
+  return **texts;
+}
 
 Result<std::vector<NameClass>> name_classes(Conjunctions& conjunctions, const Node& node) {
   return Classes(conjunctions, node).find();

@@ -67,6 +67,12 @@ class TagWriter {
                           "this model writes arguments between tags, where an enum or const of "
                           "whole objects cannot be enforced; give each member its own");
     }
+    if (node.objects.counts_names()) {
+      return schema_error(node.pointer,
+                          "this model writes arguments between tags, where minProperties, "
+                          "maxProperties and negated rules for members cannot be enforced; leave "
+                          "them out");
+    }
     std::vector<Part> parts;
     for (const Member& member : node.objects.members) {
       if (!is_writable(member.name)) {
@@ -124,7 +130,8 @@ class TagWriter {
       if (*others) choices.push_back(**others);
     }
     if (kind != TaggedKind::kJson) {
-      Result<CharDfa> texts = texts_of(id);
+      Result<CharDfa> texts = string_texts(conjunctions_, id);
+      if (!texts) return texts.error();
       for (const std::string_view pattern :
            {std::string_view(end_pattern_),
             kind == TaggedKind::kEither ? kReadAsJson : std::string_view()}) {
@@ -138,32 +145,6 @@ class TagWriter {
     }
     if (choices.empty()) return std::optional<Part>();
     return std::optional(builder_.choice(std::move(choices)));
-  }
-
-  // Its values that are strings.
-  Result<CharDfa> texts_of(NodeId id) {
-    const Node& node = conjunctions_[id];
-    CharDfa all = CharDfa::nothing();
-    if (node.kind == Node::Kind::kChoice) {
-      for (const NodeId choice : node.choices) {
-        Result<CharDfa> some = texts_of(choice);
-        if (some) some = all.unite(*some);
-        if (!some) return some;
-        all = *std::move(some);
-      }
-      return all;
-    }
-    if (node.allowed) {
-      std::vector<std::string_view> texts;
-      for (const json::value* value : *node.allowed) {
-        if (value->is_string()) texts.push_back(value->get_string());
-      }
-      return texts.empty() ? all : CharDfa::literals(texts);
-    }
-    if ((node.types & kStringType) == 0) return all;
-    Result<const CharDfa*> texts = conjunctions_.automata().texts(node.strings);
-    if (!texts) return texts.error();
-    return **texts;
   }
 
   Part close() { return builder_.text(form_.value_close); }

@@ -1,0 +1,67 @@
+// ItemStates: an array whose items are counted by what they fulfil, as parts of a grammar. A state
+// is how many items there are and how many of them each count has; from each, the text behind it is
+// one part. Knows nothing of schemas. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "grammar/schema/json_parts.h"
+
+namespace windrow::grammar {
+
+// An item, and the counts that it adds one to, as bits. If a count has no maximum, an item without
+// its bit may fulfil it nevertheless; if it has one, it does not.
+struct ItemOffer {
+  uint32_t counts = 0;
+  Part item;
+};
+
+struct CountBounds {
+  uint32_t min = 0;
+  std::optional<uint32_t> max;
+};
+
+struct ItemRules {
+  std::vector<std::vector<ItemOffer>> prefix;  // for each of the first items
+  std::vector<ItemOffer> rest;                 // for each of the others
+  std::vector<CountBounds> counts;             // up to 32
+  uint32_t items_min = 0;
+  std::optional<uint32_t> items_max;
+};
+
+class ItemStates {
+ public:
+  // `parts` outlives this.
+  ItemStates(JsonParts& parts, ItemRules rules) : parts_(parts), rules_(std::move(rules)) {}
+
+  // Nothing: there is no such array. kInvalid, a message without a pointer: too many states.
+  Result<std::optional<Part>> write();
+
+ private:
+  using Counts = uint32_t;  // the number of items of each count, in mixed radix
+  using Tails = std::unordered_map<Counts, Part>;
+
+  std::optional<Part> write_repeats();
+  Result<std::vector<std::vector<Counts>>> reachable() const;
+  std::optional<Part> tail(size_t level, Counts counts, const Tails& next);
+  std::optional<Part> settled_tail(size_t level, Counts counts);
+  bool settled(size_t level, Counts counts) const;
+  bool fulfilled(Counts counts) const;
+  std::optional<Counts> after(Counts counts, const ItemOffer& offer) const;
+  uint32_t count(Counts counts, size_t i) const;
+  std::span<const ItemOffer> offers(size_t level) const;
+  size_t last_level() const;
+  Part one_of(std::vector<Part> items);
+  Part more(Part item, uint32_t min, std::optional<uint32_t> max);
+
+  JsonParts& parts_;
+  ItemRules rules_;
+  std::vector<uint32_t> steps_;  // what one more item of a count adds to Counts
+};
+
+}  // namespace windrow::grammar

@@ -1,0 +1,42 @@
+// ObjectWriter: the objects of a node as parts of a grammar. Used by one thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "grammar/schema/conjunctions.h"
+#include "grammar/schema/json_parts.h"
+#include "grammar/schema/write_node.h"
+
+namespace windrow::grammar {
+
+class ObjectWriter {
+ public:
+  // All outlive this. `write_value` writes the value of a member of these objects.
+  ObjectWriter(Conjunctions& conjunctions, JsonParts& parts, WriteNode write_value)
+      : conjunctions_(conjunctions), parts_(parts), write_value_(std::move(write_value)) {}
+
+  // A node without allowed values. Errors as Conjunctions::find(); kInvalid also: too many
+  // patterns, demands or states.
+  Result<Part> write(const Node& node);
+
+ private:
+  struct MemberParts {
+    std::string name;
+    bool required = false;
+    Part value;
+  };
+
+  Result<Part> write_plain(const Node& node);
+  Result<std::vector<MemberParts>> write_members(const Node& node);
+  Result<std::optional<Part>> write_undeclared(const Node& node);
+
+  Conjunctions& conjunctions_;
+  JsonParts& parts_;
+  WriteNode write_value_;
+};
+
+}  // namespace windrow::grammar
