@@ -151,9 +151,8 @@ Result<std::vector<ItemOffer>> ArrayWriter::offers(const std::vector<ContainsSha
       if (counts) {
         terms.insert(terms.end(), contains.item.begin(), contains.item.end());
       } else if (contains.max) {
-        Result<Terms> negated = conjunctions_.negated(contains.item);
-        if (!negated) return negated.error();
-        terms.insert(terms.end(), negated->begin(), negated->end());
+        const Terms negated = conjunctions_.negated(contains.item);
+        terms.insert(terms.end(), negated.begin(), negated.end());
       }
     }
     if (!wanted) continue;
