@@ -85,6 +85,13 @@ class Order {
         for (const json::value& part : member.get_array())
           more({&part, place.resource});
       }
+      if (name == "if" || name == "then" || name == "else" || name == "not") {
+        more({&member, place.resource});
+      }
+      if ((name == "dependentSchemas" || name == "dependencies") && member.is_object()) {
+        for (const auto& [dependent, part] : member.get_object())
+          more({&part, place.resource});
+      }
     }
     all.insert(all.begin() + static_cast<ptrdiff_t>(at), before.begin(), before.end());
   }
@@ -178,9 +185,10 @@ class Order {
         in_list = index < list->get_array().size();
         if (in_list) values.push_back({&list->get_array()[index], place.resource});
       }
-      for (const char* keyword : {"items", "additionalItems"}) {
+      for (const char* keyword : {"items", "additionalItems", "contains"}) {
         const json::value* rest = object.if_contains(keyword);
-        if (rest != nullptr && !rest->is_array() && !in_list) {
+        const bool of_all = std::string_view(keyword) == "contains";
+        if (rest != nullptr && !rest->is_array() && (of_all || !in_list)) {
           values.push_back({rest, place.resource});
         }
       }
