@@ -135,6 +135,8 @@ TEST(StructuredDocument, WhatIsEnforcedMakesADifference) {
     EXPECT_FALSE(with.has(row.out)) << row.out;
     json::value bare = json::parse(row.schema);
     bare.as_object().erase(row.keyword);
+    if (json::value* items = bare.as_object().if_contains("items"); items && items->is_object())
+      items->get_object().erase(row.keyword);
     const SchemaLanguage without(bare, {});
     ASSERT_TRUE(without.made()) << without.error();
     EXPECT_FALSE(without.has(row.in) && !without.has(row.out)) << bare;

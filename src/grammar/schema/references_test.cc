@@ -103,9 +103,7 @@ TEST(References, ADynamicReferenceIsFoundWhereOnlyOneSchemaCanBeMeant) {
   constexpr std::string_view kTwo =
       R"({"$defs":{"y":{"$id":"y","$dynamicAnchor":"n"},"z":{"$id":"z","$dynamicAnchor":"n"}}})";
   const std::string error = dynamic_pointer(kTwo, "$dynamicRef", "#n", "y");
-  EXPECT_NE(error.find("#/$defs/y and #/$defs/z both have the $dynamicAnchor \"n\""),
-            std::string::npos)
-      << error;
+  EXPECT_NE(error.find("both have the $dynamicAnchor \"n\""), std::string::npos) << error;
   EXPECT_NE(dynamic_pointer(kTwo, "$dynamicRef", "#none", "#").find("error: "), std::string::npos);
 }
 

@@ -78,7 +78,8 @@ class SuiteTest : public ::testing::TestWithParam<bool> {
       std::ifstream file(path);
       std::stringstream text;
       text << file.rdbuf();
-      for (const json::value& group : json::parse(text.str()).as_array())
+      const json::value groups = json::parse(text.str());
+      for (const json::value& group : groups.as_array())
         run_group(draft, path.filename().string(), group.as_object(), count);
     }
     return count;
