@@ -195,18 +195,64 @@ TEST(Counts, ItemsThatMustDifferHaveOneSpelling) {
                {R"(["a","aa"])"}, {R"(["a","a"])", R"(["b"])"});
 }
 
-TEST(Counts, ItemsThatDifferMayBeStructuredOnlyInAnEnum) {
+TEST(Counts, ArraysAndObjectsOfAnEnumDiffer) {
   expect_texts(R"({"type":"array","items":{"enum":[[1],[2],{"a":1,"b":2},{"b":2,"a":1},1.0,1]},
                       "uniqueItems":true})",
                {R"([[1],[2],{"a":1,"b":2},1])"},
                {"[[1],[1]]", R"([{"a":1,"b":2},{"b":2,"a":1}])", "[1,1]", "[1,1.0]"});
   expect_texts(R"({"type":"array","items":{"type":"object"},"uniqueItems":true,"maxItems":1})",
                {"[]", "[{}]"}, {"[{},{}]"});
-  EXPECT_THAT(refusal(R"({"properties":{"a":{"type":"array","items":{"type":["string","object"]},
-                  "uniqueItems":true}}})"),
-              ::testing::AllOf(HasSubstr("at #/properties/a/items: arrays and objects"),
+}
+
+TEST(Counts, ObjectsWithDeclaredMembersDiffer) {
+  const std::string schema =
+      R"({"type":"array","items":{"type":"object","properties":{"n":{"type":"string"},
+          "v":{"type":["number","null"]}},"required":["n"]},"uniqueItems":true})";
+  expect_texts(schema, {"[]", R"([{"n":"a"},{"n":"b"},{"n":"a","v":1},{"n":"a","v":null}])"},
+               {R"([{"n":"a"},{"n":"a"}])", R"([{"n":"a","v":1},{"n":"b"},{"n":"a","v":1}])",
+                R"([{"n":"a","v":1.0}])", R"([{"v":1}])", R"([{"n":"a","x":1}])"});
+  expect_texts(schema, {R"([{"n": "a", "v": 1}, {"n": "b"}])"},
+               {R"([{"n": "a"}, {"n": "a"}])", R"([{"n":"a"}])"},
+               {.whitespace = Whitespace::kSpaced});
+  expect_texts(schema, {R"([{"n": "a", "v": 1} ,{"n": "b"}])"}, {R"([{"n": "a"},{"n": "a"}])"},
+               {.whitespace = Whitespace::kFlexible});
+  expect_texts(R"({"type":"array","items":{"type":"object","properties":{"a":{"const":1},
+                   "b":{"const":2},"c":{"const":3}}},"uniqueItems":true})",
+               {R"([{},{"a":1},{"b":2},{"c":3},{"a":1,"b":2},{"a":1,"b":2,"c":3}])",
+                R"([{"b":2,"c":3},{"a":1,"c":3}])"},
+               {R"([{},{}])", R"([{"b":2,"a":1}])", R"([{"a":1,}])", R"([{,"a":1}])"});
+}
+
+TEST(Counts, ArraysDiffer) {
+  expect_texts(R"({"type":"array","items":{"type":"array","items":{"type":"integer"},
+                   "minItems":1,"maxItems":3},"uniqueItems":true})",
+               {"[[1],[1,2],[2,1],[1,1]]"}, {"[[1],[1]]", "[[]]", "[[1,2,3,4]]", "[[1,2],[1,2]]"});
+  expect_texts(R"({"type":"array","items":{"type":["array","string"],"prefixItems":[{"const":0}],
+                   "items":{"type":"boolean"}},"uniqueItems":true})",
+               {R"([[],[0],[0,true],[0,true,false],"a"])"},
+               {"[[],[]]", "[[true]]", "[[0,true],[0,true]]"});
+}
+
+TEST(Counts, ItemsWhoseTextsSayNotWhetherTheyAreEqualAreRefused) {
+  const auto of_items = [](const std::string& items) {
+    return refusal(R"({"properties":{"a":{"type":"array","items":)" + items +
+                   R"(,"uniqueItems":true}}})");
+  };
+  EXPECT_THAT(of_items(R"({"type":["string","object"]})"),
+              ::testing::AllOf(HasSubstr("at #/properties/a/items: items of uniqueItems"),
                                HasSubstr("leave uniqueItems out")));
-  EXPECT_THAT(refusal(R"({"type":"array","uniqueItems":true})"), HasSubstr("arrays and objects"));
+  EXPECT_THAT(of_items(R"({"anyOf":[{"type":"object","properties":{"a":true,"b":{"const":1}}},
+                           {"type":"object","properties":{"b":{"const":1}}}]})"),
+              HasSubstr("refers to itself"));
+  EXPECT_THAT(
+      of_items(R"({"anyOf":[{"type":"object","properties":{"a":{"const":1},"b":{"const":1}}},
+                   {"type":"object","properties":{"b":{"const":1},"a":{"const":1}}}]})"),
+      HasSubstr("different orders"));
+  EXPECT_THAT(
+      of_items(R"({"anyOf":[{"type":"object","properties":{"a":{"const":1},"b":{"const":1}}},
+                   {"enum":[{"b":1,"a":1}]}]})"),
+      HasSubstr("different orders"));
+  EXPECT_THAT(refusal(R"({"type":"array","uniqueItems":true})"), HasSubstr("refers to itself"));
 }
 
 TEST(Counts, ThereAreNoMoreDifferentItemsThanValues) {

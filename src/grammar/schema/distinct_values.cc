@@ -1,5 +1,6 @@
 #include "grammar/schema/distinct_values.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "grammar/lexeme/numbers.h"
 #include "grammar/schema/json_values.h"
 #include "grammar/schema/single_spelling.h"
+#include "grammar/schema/structured_texts.h"
 
 namespace windrow::grammar {
 namespace {
@@ -22,6 +24,11 @@ Result<Part> DistinctValues::write(NodeId id) {
   if (const auto found = written_.find(id); found != written_.end()) return found->second;
   Result<CharDfa> dfa = texts(id);
   if (!dfa) return dfa.error();
+  if (!orders_agree()) {
+    return schema_error(conjunctions_[id].pointer,
+                        "items of uniqueItems are compared by their texts, and their schemas have "
+                        "the same properties in different orders; give them one order");
+  }
   Result<CharDfa> both = all_.unite(*dfa, kDistinctStatesMax);
   if (!both) return schema_error(conjunctions_[id].pointer, both.error().message);
   all_ = *std::move(both);
@@ -35,7 +42,14 @@ std::optional<uint32_t> DistinctValues::count() const {
 
 Result<CharDfa> DistinctValues::texts(NodeId id) {
   const Node& node = conjunctions_[id];
-  if (node.kind == Node::Kind::kShape) return texts_of_shape(node);
+  if (has_structured(id)) {
+    StructuredTexts structured(conjunctions_, parts_,
+                               [this](const Node& shape) { return scalars(shape); });
+    Result<CharDfa> all = structured.texts(id);
+    orders_.insert(orders_.end(), structured.orders().begin(), structured.orders().end());
+    return all;
+  }
+  if (node.kind == Node::Kind::kShape) return scalars(node);
   CharDfa all;
   for (const NodeId choice : node.choices) {
     Result<CharDfa> some = texts(choice);
@@ -47,14 +61,18 @@ Result<CharDfa> DistinctValues::texts(NodeId id) {
   return all;
 }
 
-Result<CharDfa> DistinctValues::texts_of_shape(const Node& node) {
-  if (node.allowed) return literals(*node.allowed);
-  if ((node.types & (kArrayType | kObjectType)) != 0) {
-    return schema_error(
-        node.pointer,
-        "arrays and objects as items of uniqueItems cannot be enforced, unless they are an enum; "
-        "give the items another type (string, number, boolean, null) or leave uniqueItems out");
+// Arrays or objects that are no enum.
+bool DistinctValues::has_structured(NodeId id) const {
+  const Node& node = conjunctions_[id];
+  if (node.kind == Node::Kind::kShape) {
+    return !node.allowed && (node.types & (kArrayType | kObjectType)) != 0;
   }
+  return std::ranges::any_of(node.choices, [&](NodeId choice) { return has_structured(choice); });
+}
+
+// The values of a shape but such arrays and objects.
+Result<CharDfa> DistinctValues::scalars(const Node& node) {
+  if (node.allowed) return literals(*node.allowed);
   std::vector<std::string_view> words;
   if ((node.types & kNullType) != 0) words.insert(words.end(), {"null"});
   if ((node.types & kBooleanType) != 0) words.insert(words.end(), {"true", "false"});
@@ -84,17 +102,68 @@ Result<CharDfa> DistinctValues::texts_of_shape(const Node& node) {
   return all;
 }
 
-// Of values that are equal, the first one's spelling.
-Result<CharDfa> DistinctValues::literals(const std::vector<const json::value*>& values) {
+CharDfa DistinctValues::literals(const std::vector<const json::value*>& values) {
   std::vector<std::string> texts;
-  for (const json::value* value : values) {
-    std::string text = parts_.text_of(*value);
-    if (const auto key = value->is_structured() ? value_key(*value) : std::nullopt) {
-      text = spellings_.try_emplace(*key, std::move(text)).first->second;
-    }
-    texts.push_back(std::move(text));
-  }
+  for (const json::value* value : values)
+    texts.push_back(spelled(*value));
   return CharDfa::literals(std::vector<std::string_view>(texts.begin(), texts.end()));
+}
+
+// Values that are equal have the spelling of the first one.
+std::string DistinctValues::spelled(const json::value& value) {
+  if (!value.is_structured()) return compact_json(value);
+  const auto key = value_key(value);
+  if (key) {
+    if (const auto found = spellings_.find(*key); found != spellings_.end()) return found->second;
+  }
+  std::string text;
+  const auto begin_next = [&] {
+    if (!text.empty()) text += parts_.comma_text();
+  };
+  if (const json::array* array = value.if_array()) {
+    for (const json::value& item : *array) {
+      begin_next();
+      text += spelled(item);
+    }
+    text = "[" + text + "]";
+  } else {
+    Order order;
+    for (const auto& [name, member] : value.get_object()) {
+      begin_next();
+      text += json_quoted(name);
+      text += parts_.colon_text();
+      text += spelled(member);
+      order.emplace_back(name);
+    }
+    text = "{" + text + "}";
+    literal_orders_.push_back(std::move(order));
+  }
+  if (key) spellings_.emplace(*key, text);
+  return text;
+}
+
+// Otherwise an object could be written in two orders, and be equal all the same. Objects of enums
+// have one spelling among themselves.
+bool DistinctValues::orders_agree() const {
+  const auto agree = [](const Order& left, const Order& right) {
+    size_t from = 0;
+    for (const std::string& name : left) {
+      const auto found = std::ranges::find(right, name);
+      if (found == right.end()) continue;
+      const auto at = static_cast<size_t>(found - right.begin());
+      if (at < from) return false;
+      from = at;
+    }
+    return true;
+  };
+  for (size_t i = 0; i < orders_.size(); ++i) {
+    const auto agrees = [&](const Order& other) { return agree(orders_[i], other); };
+    if (!std::all_of(orders_.begin() + static_cast<ptrdiff_t>(i) + 1, orders_.end(), agrees) ||
+        !std::ranges::all_of(literal_orders_, agrees)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace windrow::grammar

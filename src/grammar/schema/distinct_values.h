@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 #include "grammar/schema/conjunctions.h"
@@ -20,21 +21,28 @@ class DistinctValues {
       : conjunctions_(conjunctions), parts_(parts) {}
 
   // The values of a node that is possible. kInvalid, with the pointer: arrays or objects that are
-  // no enum; too many states.
+  // not finitely many kinds of texts (StructuredTexts); too many states.
   Result<Part> write(NodeId id);
 
   // How many values there are in all nodes written so far; nothing: more than an array will have.
   std::optional<uint32_t> count() const;
 
  private:
+  using Order = std::vector<std::string>;  // names of members
+
   Result<CharDfa> texts(NodeId id);
-  Result<CharDfa> texts_of_shape(const Node& node);
-  Result<CharDfa> literals(const std::vector<const boost::json::value*>& values);
+  bool has_structured(NodeId id) const;
+  Result<CharDfa> scalars(const Node& shape);
+  CharDfa literals(const std::vector<const boost::json::value*>& values);
+  std::string spelled(const boost::json::value& value);
+  bool orders_agree() const;
 
   Conjunctions& conjunctions_;
   JsonParts& parts_;
   std::unordered_map<NodeId, Part> written_;
-  std::unordered_map<std::string, std::string> spellings_;  // of values whose members have an order
+  std::unordered_map<std::string, std::string> spellings_;  // of arrays and objects of an enum
+  std::vector<Order> literal_orders_;
+  std::vector<Order> orders_;  // of objects that are no enum
   CharDfa all_;
 };
 

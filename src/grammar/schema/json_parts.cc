@@ -118,19 +118,6 @@ CharDfa JsonParts::quoted(const CharDfa& texts) const {
   return quoted_texts(without_left_out(texts));
 }
 
-std::string JsonParts::text_of(const json::value& value) const {
-  if (!spaced_ || !value.is_structured()) return compact_json(value);
-  std::string text;
-  if (const json::array* array = value.if_array()) {
-    for (const json::value& item : *array)
-      text += (text.empty() ? "" : ", ") + text_of(item);
-    return "[" + text + "]";
-  }
-  for (const auto& [name, member] : value.get_object())
-    text += (text.empty() ? "" : ", ") + json_quoted(name) + ": " + text_of(member);
-  return "{" + text + "}";
-}
-
 Part JsonParts::distinct(const CharDfa& texts) {
   return builder_.distinct_lexeme(utf8_dfa(texts));
 }

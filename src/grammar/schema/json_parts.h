@@ -46,10 +46,11 @@ class JsonParts {
   Part one_of(std::span<const boost::json::value* const> values);  // not empty
   Part no_text();                                                  // it has none
 
-  // For values that must differ, in one spelling each: the texts of strings with their quotes, that
-  // of one value, and those of values as a part. Not empty.
+  // For values that must differ, in one spelling each: the texts of strings with their quotes, what
+  // stands between items and members, and all such values as a part. Not empty.
   CharDfa quoted(const CharDfa& texts) const;
-  std::string text_of(const boost::json::value& value) const;
+  std::string_view comma_text() const { return flexible_ || spaced_ ? ", " : ","; }
+  std::string_view colon_text() const { return flexible_ || spaced_ ? ": " : ":"; }
   Part distinct(const CharDfa& texts);
 
   GrammarBuilder& builder() { return builder_; }
