@@ -18,39 +18,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int32_t kLimitStatus = 422;
-
-// Of texts that are tokenised elsewhere, about.
-constexpr int64_t kBytesPerToken = 4;
-
-// The tokens of a prompt; those of a server's model as far as they can be told.
-int64_t tokens_of(const Prompt& prompt) {
-  if (!prompt.tokens.empty()) return static_cast<int64_t>(prompt.tokens.size());
-  size_t bytes = prompt.text.size();
-  for (const json::value& message : prompt.chat.messages) {
-    if (const json::value* content = message.as_object().if_contains("content");
-        content != nullptr && content->is_string())
-      bytes += content->get_string().size();
-  }
-  return static_cast<int64_t>(bytes) / kBytesPerToken;
-}
-
-llm::Failure internal_failure(const std::exception& error) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 500,
-          .code = "internal_error",
-          .message = fmt::format("the program could not go on: {}", error.what()),
-          .param = {}};
-}
-
-llm::Failure failure(std::string_view code, std::string message) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = kLimitStatus,
-          .code = std::string(code),
-          .message = std::move(message),
-          .param = {}};
-}
-
 std::string_view name_of(GroupKind kind) {
   switch (kind) {
     case GroupKind::kAll:
@@ -90,17 +57,18 @@ ProgramRun::ProgramRun(InstanceId id, ProgramStart start, const RunEnvironment& 
                   return environment_.models.hold(model, std::move(tokens));
                 }),
       calls_(id.value(), environment.options.limits.tokens_max, environment.passes,
-             environment.trace, environment.clock) {
+             environment.trace, environment.clock),
+      asking_(id_, start_, environment_, contexts_, calls_) {
   lua_ = std::make_unique<LuaProgram>(environment.options.limits, environment.clock, *this);
   if (Result<void> loaded = lua_->load(environment.program.source, environment.program.name);
       !loaded) {
-    end_with(failure(kProgramInvalid, loaded.error().message));
+    end_with(program_failure(kProgramInvalid, loaded.error().message));
     return;
   }
   const auto input = parse_json(start_.input.empty() ? "null" : std::string_view(start_.input));
   if (const auto* fault = std::get_if<JsonFault>(&input)) {
-    end_with(failure("invalid_input", fmt::format("the input is not JSON: {} near byte {}",
-                                                  fault->reason, fault->byte)));
+    end_with(program_failure("invalid_input", fmt::format("the input is not JSON: {} near byte {}",
+                                                          fault->reason, fault->byte)));
     return;
   }
   const TaskId main(++tasks_given_);
@@ -287,10 +255,10 @@ std::optional<llm::Failure> ProgramRun::begin_group(TaskId task, uint32_t group,
                                                     size_t count, size_t limit) {
   Task& waiter = tasks_.at(task);
   if (waiter.depth == kGroupDepthMax) {
-    return failure(kChildrenLimit,
-                   fmt::format("{}: branches are nested {} deep, which is the limit; end the "
-                               "recursion earlier",
-                               name_of(kind), kGroupDepthMax));
+    return program_failure(
+        kChildrenLimit, fmt::format("{}: branches are nested {} deep, which is the limit; end the "
+                                    "recursion earlier",
+                                    name_of(kind), kGroupDepthMax));
   }
   waiter.waits = group;
   groups_.emplace(group, Group{.logic = TaskGroup(kind, count, limit),
@@ -311,11 +279,11 @@ void ProgramRun::cancel(llm::Failure why) {
 }
 
 void ProgramRun::on_deadline() {
-  end_with(
-      failure(kTimeLimit,
-              fmt::format("the program ran for longer than its limit of {:.0f} s; make its work "
-                          "smaller, or raise --program-seconds",
-                          seconds(environment_.options.limits.wall_max))));
+  end_with(program_failure(
+      kTimeLimit,
+      fmt::format("the program ran for longer than its limit of {:.0f} s; make its work "
+                  "smaller, or raise --program-seconds",
+                  seconds(environment_.options.limits.wall_max))));
 }
 
 void ProgramRun::finish() {
@@ -386,143 +354,39 @@ void ProgramRun::release(ContextId context) {
 
 // --- calls ------------------------------------------------------------------------------------
 
-// Takes a call of `task`, which waits from now on.
-std::variant<uint64_t, llm::Failure> ProgramRun::begin_call(OpenCall call, int64_t tokens) {
-  Task& task = tasks_.at(call.task);
-  call.stage = task.stage;
-  HeldContext* held = contexts_.find(call.context);
-  auto begun = calls_.begin(std::move(call), tokens);
-  if (const auto* number = std::get_if<uint64_t>(&begun)) {
-    task.call = *number;
-    if (held != nullptr) held->is_busy = true;
-  }
-  return begun;
-}
-
-CallOwner ProgramRun::owner_of(uint64_t call) {
-  return {.key = start_.key,
-          .priority = start_.priority,
-          .part = id_.value(),
-          .group = id_.value(),
-          .trace_tag = calls_.at(call).tag};
-}
-
-template <class Reply>
-CallDone<Reply> ProgramRun::done_of(uint64_t call) const {
-  return [post = environment_.post, id = id_, call](CallOutcome<Reply> outcome) {
-    std::visit([&](auto& ended) { post(id, CallEnded{.call = call, .outcome = std::move(ended)}); },
-               outcome);
-  };
-}
-
-// Asks the models for a call that has begun. Where that throws, no Done comes: the call ends here.
-void ProgramRun::ask(uint64_t number, const std::function<void()>& asking) {
-  try {
-    asking();
-  } catch (const std::exception& error) {
-    environment_.post(id_, CallEnded{.call = number, .outcome = internal_failure(error)});
-  }
-}
-
-void ProgramRun::generate(const HeldContext& held, uint64_t number, Prompt prompt,
-                          GenerateOptions options) {
-  ask(number, [&] {
-    environment_.models.generate(held.context.shared_model(), std::move(prompt), std::move(options),
-                                 owner_of(number), calls_.at(number).stop.get_token(),
-                                 done_of<GenerateReply>(number));
-  });
+// `task` waits for the call that has begun, and its context is busy.
+std::optional<llm::Failure> ProgramRun::wait_for(TaskId task, ContextId context,
+                                                 const ModelCalls::Begun& begun) {
+  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
+  tasks_.at(task).call = std::get<uint64_t>(begun);
+  if (HeldContext* held = contexts_.find(context)) held->is_busy = true;
+  return std::nullopt;
 }
 
 std::optional<llm::Failure> ProgramRun::begin_generate(TaskId task, ContextId context,
                                                        GenerateOptions options,
                                                        std::optional<uint64_t> seed) {
-  HeldContext& held = *contexts_.find(context);
-  auto made = held.context.prompt(options.thinking);
-  if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
-  auto& prompt = std::get<Prompt>(made);
-  if (!options.output_tokens_max)
-    options.output_tokens_max = environment_.options.output_tokens_default;
-  const bool has_schema =
-      options.structured && options.structured->kind == llm::StructureSpec::Kind::kJsonSchema;
-  const auto begun =
-      begin_call({.task = task, .context = context, .prompt = prompt, .has_schema = has_schema},
-                 tokens_of(prompt) + *options.output_tokens_max);
-  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
-  options.seed = seed ? *seed : held.seeds.next();
-  generate(held, std::get<uint64_t>(begun), std::move(prompt), std::move(options));
-  return std::nullopt;
+  const ModelCalls::Caller caller{.task = task, .stage = tasks_.at(task).stage};
+  return wait_for(task, context, asking_.generate(caller, context, std::move(options), seed));
 }
 
 std::optional<llm::Failure> ProgramRun::begin_score(TaskId task, ContextId context,
                                                     std::vector<std::string> texts) {
-  return begin_scoring(task, context, TraceKind::kScore, std::move(texts));
+  const ModelCalls::Caller caller{.task = task, .stage = tasks_.at(task).stage};
+  return wait_for(task, context, asking_.score(caller, context, std::move(texts)));
 }
 
 std::optional<llm::Failure> ProgramRun::begin_select(TaskId task, ContextId context,
                                                      std::vector<std::string> choices) {
-  HeldContext& held = *contexts_.find(context);
-  if (held.context.model().tokenizer != nullptr)
-    return begin_scoring(task, context, TraceKind::kSelect, std::move(choices));
-  // A server elsewhere chooses by a structured answer. Not every server knows an argument about
-  // thoughts: it is sent where the context has one.
-  const bool has_thinking = held.context.options().thinking.has_value();
-  auto made = held.context.prompt(has_thinking ? std::optional(false) : std::nullopt);
-  if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
-  auto& prompt = std::get<Prompt>(made);
-  GenerateOptions options = select_options(choices);
-  const auto begun = begin_call({.kind = TraceKind::kSelect,
-                                 .task = task,
-                                 .context = context,
-                                 .prompt = prompt,
-                                 .texts = std::move(choices)},
-                                *options.output_tokens_max);
-  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
-  generate(held, std::get<uint64_t>(begun), std::move(prompt), std::move(options));
-  return std::nullopt;
-}
-
-std::optional<llm::Failure> ProgramRun::begin_scoring(TaskId task, ContextId context,
-                                                      TraceKind kind,
-                                                      std::vector<std::string> texts) {
-  HeldContext& held = *contexts_.find(context);
-  const std::shared_ptr<const ContextModel> model = held.context.shared_model();
-  auto made = held.context.prompt(kind == TraceKind::kSelect ? std::optional(false) : std::nullopt);
-  if (auto* fault = std::get_if<llm::Failure>(&made)) return std::move(*fault);
-  auto& prompt = std::get<Prompt>(made);
-  int64_t tokens = tokens_of(prompt);
-  std::vector<std::vector<int32_t>> continuations;
-  for (const std::string& text : texts) {
-    if (text.empty()) return failure(kProgramError, "score and select: a text must not be empty");
-    if (model->tokenizer == nullptr) break;  // the models say that they cannot score
-    continuations.push_back(model->tokenizer->encode(text, false, llm::SpecialTokens::kNone));
-    tokens += static_cast<int64_t>(continuations.back().size());
-  }
-  const auto begun = begin_call(
-      {.kind = kind, .task = task, .context = context, .texts = std::move(texts)}, tokens);
-  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
-  const auto number = std::get<uint64_t>(begun);
-  ask(number, [&] {
-    environment_.models.score(model, std::move(prompt), std::move(continuations), owner_of(number),
-                              calls_.at(number).stop.get_token(), done_of<ScoreReply>(number));
-  });
-  return std::nullopt;
+  const ModelCalls::Caller caller{.task = task, .stage = tasks_.at(task).stage};
+  return wait_for(task, context, asking_.select(caller, context, std::move(choices)));
 }
 
 std::optional<llm::Failure> ProgramRun::begin_embed(TaskId task, std::string_view model,
                                                     std::vector<std::string> texts,
                                                     bool is_single) {
-  int64_t bytes = 0;
-  for (const std::string& text : texts)
-    bytes += static_cast<int64_t>(text.size());
-  const auto begun = begin_call({.kind = TraceKind::kEmbed, .task = task, .is_single = is_single},
-                                bytes / kBytesPerToken);
-  if (const auto* fault = std::get_if<llm::Failure>(&begun)) return *fault;
-  const auto number = std::get<uint64_t>(begun);
-  ask(number, [&] {
-    environment_.models.embed(model, std::move(texts), owner_of(number),
-                              calls_.at(number).stop.get_token(), done_of<EmbedReply>(number));
-  });
-  return std::nullopt;
+  const ModelCalls::Caller caller{.task = task, .stage = tasks_.at(task).stage};
+  return wait_for(task, {}, asking_.embed(caller, model, std::move(texts), is_single));
 }
 
 void ProgramRun::on_call(CallEnded ended) {

@@ -25,32 +25,15 @@
 #include "program/lua/lua_program.h"
 #include "program/lua/program_host.h"
 #include "program/models/program_models.h"
+#include "program/run/model_calls.h"
 #include "program/run/open_calls.h"
 #include "program/run/program_loop.h"
+#include "program/run/run_environment.h"
 #include "program/tasks/task_group.h"
 #include "program/trace/pass_log.h"
 #include "program/trace/trace.h"
 
 namespace windrow::program {
-
-// The end of a call of an instance.
-struct CallEnded {
-  uint64_t call = 0;
-  CallOutcomes outcome;
-};
-
-// What an instance uses; all of it outlives it.
-struct RunEnvironment {
-  const Program& program;
-  ProgramModels& models;
-  PassLog& passes;
-  Trace* trace = nullptr;  // null: none
-  const Clock& clock;
-  const ProgramLoopOptions& options;
-
-  // Takes the end of a call to on_call(), on any thread, without blocking.
-  std::function<void(InstanceId instance, CallEnded ended)> post;
-};
 
 class ProgramRun final : public ProgramHost {
  public:
@@ -147,14 +130,8 @@ class ProgramRun final : public ProgramHost {
   void end_with(std::variant<boost::json::value, llm::Failure> outcome);
 
   // --- calls ---
-  std::variant<uint64_t, llm::Failure> begin_call(OpenCall call, int64_t tokens);
-  CallOwner owner_of(uint64_t call);
-  template <class Reply>
-  CallDone<Reply> done_of(uint64_t call) const;
-  void ask(uint64_t call, const std::function<void()>& asking);
-  void generate(const HeldContext& held, uint64_t call, Prompt prompt, GenerateOptions options);
-  std::optional<llm::Failure> begin_scoring(TaskId task, ContextId context, TraceKind kind,
-                                            std::vector<std::string> texts);
+  std::optional<llm::Failure> wait_for(TaskId task, ContextId context,
+                                       const ModelCalls::Begun& begun);
   WaitResult result_of(const OpenCall& call, CallOutcomes& outcome);
 
   const InstanceId id_;
@@ -169,6 +146,7 @@ class ProgramRun final : public ProgramHost {
   boost::unordered_flat_map<TaskId, Task, std::hash<TaskId>> tasks_;
   std::map<uint32_t, Group> groups_;
   OpenCalls calls_;
+  ModelCalls asking_;
   std::deque<TaskId> ready_;
   uint32_t tasks_given_ = 0;
 
