@@ -2,8 +2,10 @@
 // have it, against the validator, which knows neither.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <optional>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/utf8.h"
+#include "grammar/lexeme/formats.h"
 #include "grammar/schema/conjunctions.h"
 #include "schema/validator.h"
 
@@ -221,6 +225,62 @@ TEST(Negations, OneOfASchemaAndItsNegationHoldsAsTheValidatorSays) {
   }
   std::printf("%d decided, %d refused\n", decided, refused);
   EXPECT_GT(decided, 20 * refused);
+}
+
+// What a negated format excludes is all that the validator takes for one: texts close to one.
+TEST(Formats, AreNowhereWiderThanTheirWidestReading) {
+  const std::vector<std::pair<std::string, std::string>> examples = {
+      {"date", "2024-02-29"},
+      {"time", "23:59:60.5+00:00"},
+      {"date-time", "2024-02-29T23:59:59.125Z"},
+      {"duration", "P1Y2M3DT4H5M6S"},
+      {"email", "\"a b\"@[IPv6:::1]"},
+      {"hostname", "ab-c.d1.e"},
+      {"ipv4", "192.168.0.250"},
+      {"ipv6", "1:2::3:4:255.0.0.1"},
+      {"uri", "http://u@h:80/p;x/?q#f"},
+      {"uri-reference", "//h/p?q#f%20"},
+      {"iri", "http://ü/é?ß"},
+      {"iri-reference", "é/ü#x"},
+      {"uri-template", "/a{?x,y*}/{z:3}"},
+      {"json-pointer", "/a~0b/~1"},
+      {"relative-json-pointer", "12+3/a~1"},
+      {"uuid", "2eb8aa08-aa98-11ea-b4aa-73b441d16380"},
+      {"byte", "YWJjZA=="},
+      {"idn-email", "ü@example.com"},
+      {"idn-hostname", "ü-a.example"}};
+  constexpr uint64_t kSeed = 3;
+  SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
+  Random random(kSeed);
+  for (const auto& [name, example] : examples) {
+    const auto validator = schema::Validator::compile(json::value{{"format", name}}, {});
+    ASSERT_TRUE(validator) << name;
+    const grammar::CharDfa* widest = grammar::widest_format_dfa(name);
+    ASSERT_NE(widest, nullptr) << name;
+    const bool exact = widest == grammar::format_dfa(name);
+    for (int i = 0; i < 4'000; ++i) {
+      std::string text = example;
+      for (uint64_t changes = random.below(4); changes > 0 && !text.empty(); --changes) {
+        const size_t at = random.below(text.size());
+        static constexpr std::string_view kCharacters = "09azAZ-.:/@+%~=[]{}#?_ \"TtZzWPYMDHS";
+        const char other = kCharacters[random.below(kCharacters.size())];
+        if (random.chance(0.4)) {
+          text[at] = other;
+        } else if (random.chance(0.5)) {
+          text.insert(at, 1, other);
+        } else {
+          text.erase(at, 1);
+        }
+      }
+      if (!code_points(text)) continue;
+      const bool valid = !validator->check(json::serialize(json::value(text)));
+      if (exact) {
+        ASSERT_EQ(widest->contains(text), valid) << name << ": " << text;
+      } else if (valid) {
+        ASSERT_TRUE(widest->contains(text)) << name << ": " << text;
+      }
+    }
+  }
 }
 
 }  // namespace

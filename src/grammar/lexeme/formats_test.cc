@@ -232,5 +232,25 @@ TEST(Formats, HostsAndMailboxesAreNeverTooLong) {
   }
 }
 
+TEST(Formats, HaveAllTheirTextsInTheWidestReading) {
+  for (const std::string& name : known_formats()) {
+    const CharDfa* widest = widest_format_dfa(name);
+    if (name == "regex") {
+      EXPECT_EQ(widest, nullptr);
+      continue;
+    }
+    ASSERT_NE(widest, nullptr) << name;
+    const auto outside = format_dfa(name)->without(*widest);
+    ASSERT_TRUE(outside) << name;
+    EXPECT_TRUE(outside->empty()) << name;
+    EXPECT_NE(*widest, CharDfa::any_text()) << name;
+  }
+  EXPECT_EQ(widest_format_dfa("tartan"), nullptr);
+  EXPECT_EQ(widest_format_dfa("ipv6"), format_dfa("ipv6"));
+  EXPECT_TRUE(widest_format_dfa("date")->contains("0000-01-01"));
+  EXPECT_FALSE(widest_format_dfa("date")->contains("2024-13-01"));
+  EXPECT_TRUE(widest_format_dfa("hostname")->contains("xn--a.b."));
+}
+
 }  // namespace
 }  // namespace windrow::grammar

@@ -310,6 +310,85 @@ TEST(Numbers, MultiplesOfFractions) {
   }
 }
 
+// Every spelling of a number with up to three zeros behind, in hundredths.
+TEST(Numbers, ThatAreNoMultiplesOrDeniedHaveNoSpelling) {
+  constexpr uint64_t kSeed = 16;
+  Random random(kSeed);
+  for (int round = 0; round < 60; ++round) {
+    const std::vector<int> steps = {1, 5, 10, 25, 50, 100, 200, 300, 700, 2000};  // hundredths
+    std::vector<int> excluded;
+    std::vector<int> denied;
+    NumberBounds bounds;
+    for (uint64_t i = random.below(3); i > 0; --i) {
+      excluded.push_back(steps[random.below(steps.size())]);
+      bounds.multiples_not.push_back(decimal(excluded.back(), 2));
+    }
+    for (uint64_t i = random.below(4); i > 0; --i) {
+      denied.push_back(static_cast<int>(random.between(-30, 30)) * (random.chance(0.5) ? 1 : 100));
+      bounds.denied.push_back(decimal(denied.back(), 2));
+    }
+    int step = 0;
+    if (random.chance(0.3)) {
+      step = steps[random.below(steps.size())];
+      bounds.multiple_of = decimal(step, 2);
+    }
+    if (random.chance(0.5)) bounds.min = decimal(static_cast<int>(random.between(-900, 0)), 2);
+    if (random.chance(0.5)) bounds.max = decimal(static_cast<int>(random.between(1, 900)), 2);
+    if (excluded.empty() && denied.empty()) continue;
+    SCOPED_TRACE(fmt::format("seed {} round {}: {}", kSeed, round, in_words(bounds)));
+    const Within within(bounds);
+    for (const bool integer : {true, false}) {
+      const auto dfa = integer ? integer_dfa(bounds) : number_dfa(bounds);
+      bool any = false;
+      for (int number = -1000; number <= 1000; ++number) {
+        const bool holds =
+            within(decimal(number, 2)) && (step == 0 || number % step == 0) &&
+            std::ranges::find(denied, number) == denied.end() &&
+            std::ranges::none_of(excluded, [&](int other) { return number % other == 0; });
+        any = any || (holds && (!integer || number % 100 == 0));
+        if (!dfa) continue;
+        for (int places = 0; places <= 2; ++places) {
+          if (number % (places == 0 ? 100 : places == 1 ? 10 : 1) != 0) continue;
+          const std::string text = decimal(number, places);
+          if (text.starts_with("-0") && number == 0) continue;
+          if (integer && places > 0) continue;
+          // A multiple has no more digits than its step.
+          if (step != 0 && places > (step % 100 == 0 ? 0 : step % 10 == 0 ? 1 : 2)) continue;
+          ASSERT_EQ((*dfa)->contains(text), holds) << text;
+          if (!integer && places == 2 && step == 0)
+            ASSERT_EQ((*dfa)->contains(text + "000"), holds) << text;
+        }
+      }
+      if (any) ASSERT_TRUE(dfa) << dfa.error().message;
+    }
+  }
+}
+
+TEST(Numbers, ThatAreExcludedAreFarEnoughForDoubles) {
+  const auto odd = number_dfa({.multiples_not = {"2"}}).value();
+  EXPECT_TRUE(odd->contains("3"));
+  EXPECT_TRUE(odd->contains("0.12345678901234"));
+  EXPECT_TRUE(odd->contains("123456789012345"));
+  EXPECT_FALSE(odd->contains("2.000"));
+  EXPECT_FALSE(odd->contains("9007199254740993"));       // a double has no such number
+  EXPECT_FALSE(odd->contains("2.0000000000000000001"));  // 2 as a double
+  const auto not_half = number_dfa({.denied = {"0.5"}}).value();
+  EXPECT_TRUE(not_half->contains("0.51"));
+  EXPECT_FALSE(not_half->contains("0.5"));
+  EXPECT_FALSE(not_half->contains("0.50"));
+  EXPECT_FALSE(not_half->contains("0.50000000000000000001"));
+  EXPECT_FALSE(not_half->contains("5e-1"));
+  EXPECT_FALSE(number_dfa({.denied = {"0"}}).value()->contains("-0.0"));
+  EXPECT_FALSE(integer_dfa({.min = "1", .max = "2", .denied = {"1.0", "2"}}));
+  // Steps of tens.
+  const auto not_thousands = number_dfa({.multiples_not = {"12000"}}).value();
+  EXPECT_TRUE(not_thousands->contains("12001"));
+  EXPECT_TRUE(not_thousands->contains("12000.5"));
+  EXPECT_FALSE(not_thousands->contains("24000"));
+  EXPECT_FALSE(not_thousands->contains("24000.0"));
+  EXPECT_FALSE(not_thousands->contains("0.00"));
+}
+
 TEST(Numbers, WithoutBoundsAnySpellingButNoEndlessOne) {
   const auto dfa = number_dfa({}).value();
   EXPECT_EQ(useless_states(*dfa), 0u);

@@ -81,12 +81,19 @@ TEST(NumberRules, KnowWhetherAnyNumberIsLeft) {
     rules.lower_max(Decimal::from_scaled(high, 1), random.chance(0.3));
     const bool stepped = random.chance(0.7);
     if (stepped) rules.join_multiple(Decimal::from_scaled(step, 1));
+    const int64_t other = random.between(1, 60);
+    const bool excludes = random.chance(0.4);
+    if (excludes) rules.multiples_not.push_back(Decimal::from_scaled(other, 1));
+    const int64_t denied = random.between(low, low + 5);
+    const bool denies = random.chance(0.4);
+    if (denies) rules.denied.push_back(Decimal::from_scaled(denied, 1));
     bool integer = false;
     bool number = false;
     for (int64_t tenths = low; tenths <= high; ++tenths) {
       const bool within = (tenths > low || !rules.min_excluded) &&
                           (tenths < high || !rules.max_excluded) &&
-                          (!stepped || tenths % step == 0);
+                          (!stepped || tenths % step == 0) && !(excludes && tenths % other == 0) &&
+                          !(denies && tenths == denied);
       ASSERT_EQ(holds(rules, Decimal::from_scaled(tenths, 1)), within);
       number = number || within;
       integer = integer || (within && tenths % 10 == 0);
@@ -95,6 +102,28 @@ TEST(NumberRules, KnowWhetherAnyNumberIsLeft) {
     ASSERT_EQ(any_number(rules), number) << low << " " << high << " " << step;
     ASSERT_EQ(any_integer(rules), integer) << low << " " << high << " " << step;
   }
+}
+
+TEST(NumberRules, ImplyWhatIsWeaker) {
+  NumberRules strong;
+  strong.raise_min(Decimal(3), false);
+  strong.join_multiple(Decimal(6));
+  strong.denied.push_back(Decimal(12));
+  EXPECT_TRUE(implies(strong, {}));
+  EXPECT_TRUE(implies(strong, strong));
+  NumberRules weak;
+  weak.raise_min(Decimal(2), true);
+  EXPECT_TRUE(implies(strong, weak));
+  weak.join_multiple(Decimal(2));
+  EXPECT_TRUE(implies(strong, weak));
+  weak.denied.push_back(Decimal(12));
+  EXPECT_TRUE(implies(strong, weak));
+  weak.raise_min(Decimal(3), true);
+  EXPECT_FALSE(implies(strong, weak));
+  NumberRules other;
+  other.multiples_not.push_back(Decimal(5));
+  EXPECT_FALSE(implies(strong, other));
+  EXPECT_FALSE(implies({}, strong));
 }
 
 }  // namespace
