@@ -251,7 +251,7 @@ Result<std::vector<NodeId>> Conjunctions::exclusive_branches(const Terms& terms,
     if (overlapped) {
       branch = find(one);
       if (!branch) return branch.error();
-      if (!possible(*branch)) {
+      if (!possible(*branch) && why.empty()) {
         why = fmt::format(
             "at {}: every value of branch {} of oneOf is one of another branch too (of branch {}, "
             "say), and exactly one may hold; use anyOf, or make them differ",

@@ -38,6 +38,13 @@ class Narrowing {
     return schema_[term.schema].kind == SchemaNode::Kind::kOne && !term.wide;
   }
 
+  // The terms as they are read while closed objects are not known to be closed.
+  Terms opened(Terms terms) const {
+    for (Term& term : terms)
+      term.judging = term.judging || open_;
+    return terms;
+  }
+
   // Looks at each choice once. False if nothing changed: then the choice is known.
   Result<bool> step() {
     Terms& terms = result_.terms;
@@ -45,12 +52,15 @@ class Narrowing {
     const auto choices_count =
         std::ranges::count_if(terms, [&](const Term& term) { return is_choice(term); });
     if (choices_count == 0) return false;
-    Terms rules;
-    std::ranges::copy_if(terms, std::back_inserter(rules),
+    rules_.clear();
+    std::ranges::copy_if(terms, std::back_inserter(rules_),
                          [&](const Term& term) { return !is_choice(term); });
+    // A choice may declare what a closed object then may have.
+    open_ = std::ranges::any_of(
+        terms, [&](const Term& term) { return is_choice(term) && declares_any(term); });
     Node base;
     base.pointer = schema_[terms.front().schema].pointer;
-    if (Result<void> joined = join_rules(conjunctions_, schema_, rules, base); !joined)
+    if (Result<void> joined = join_rules(conjunctions_, schema_, opened(rules_), base); !joined)
       return joined.error();
     bool changed = false;
     size_t fewest = std::numeric_limits<size_t>::max();
@@ -59,7 +69,7 @@ class Narrowing {
       next.push_back(terms[i]);
       if (!is_choice(terms[i])) continue;
       if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on.error();
-      Result<Decided> decided = decide(terms[i], rules, base, choices_count > 1);
+      Result<Decided> decided = decide(terms[i], base, choices_count > 1);
       if (!decided) return decided.error();
       if (!result_.why.empty()) return true;
       if (decided->holds) {
@@ -83,7 +93,7 @@ class Narrowing {
 
   // `thorough`: also leaves out alternatives that have no value with the rules. Not worth it for a
   // choice alone, of which each alternative is worked out next.
-  Result<Decided> decide(const Term& choice, const Terms& rules, const Node& base, bool thorough) {
+  Result<Decided> decide(const Term& choice, const Node& base, bool thorough) {
     Decided decided;
     const bool exclusive = is_exclusive(choice);
     std::string why;
@@ -94,11 +104,11 @@ class Narrowing {
         if (why.empty()) why = unfolded->why;
         continue;
       }
-      Result<bool> holds = exclusive ? false : plainly_hold(base, rules, unfolded->terms);
+      Result<bool> holds = exclusive ? false : plainly_hold(base, unfolded->terms);
       if (!holds) return holds.error();
       if (*holds && !declares_any(choice)) return Decided{true, {}};
       if (thorough) {
-        Result<bool> possible = is_possible(rules, unfolded->terms, why);
+        Result<bool> possible = is_possible(unfolded->terms, why);
         if (!possible) return possible.error();
         if (!*possible) continue;
       }
@@ -124,13 +134,14 @@ class Narrowing {
   }
 
   // Whether the rules and those of an alternative have a value together. True if it is not known.
-  Result<bool> is_possible(Terms rules, const Terms& more, std::string& why) {
+  Result<bool> is_possible(const Terms& more, std::string& why) {
+    Terms rules = rules_;
     for (const Term& term : more) {
       if (!is_choice(term) && std::ranges::find(rules, term) == rules.end()) rules.push_back(term);
     }
     Node joint;
     joint.pointer = rules.empty() ? "#" : schema_[rules.front().schema].pointer;
-    Result<void> done = join_rules(conjunctions_, schema_, rules, joint);
+    Result<void> done = join_rules(conjunctions_, schema_, opened(rules), joint);
     if (done) done = remove_impossible_types(conjunctions_, joint);
     if (!done) {
       if (done.error().kind == ErrorKind::kUnavailable) return done.error();
@@ -141,8 +152,8 @@ class Narrowing {
   }
 
   // Whether all values of `base` are valid under all of `terms`, as far as that is plain.
-  Result<bool> plainly_hold(const Node& base, const Terms& rules, const Terms& terms) {
-    Result<bool> held = all_hold(base, rules, terms, 0);
+  Result<bool> plainly_hold(const Node& base, const Terms& terms) {
+    Result<bool> held = all_hold(base, rules_, terms, 0);
     if (held || held.error().kind == ErrorKind::kUnavailable) return held;
     return false;  // reported where it is worked out, if it is
   }
@@ -235,6 +246,8 @@ class Narrowing {
   Conjunctions& conjunctions_;
   const Schema& schema_;
   Narrowed result_;
+  Terms rules_;  // the terms that are no choice
+  bool open_ = false;
 };
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST(Negations, OfNumbersAndTexts) {
       {R"({"type":"string","not":{"minLength":1,"maxLength":2}})", {"\"\"", "\"abc\""}, {"\"a\""}},
       {R"({"type":"string","not":{"pattern":"^a"}})", {"\"ba\"", "\"\""}, {"\"a\"", "\"ab\""}},
       {R"({"type":"string","pattern":"^[a-c]$","not":{"enum":["b","x"]}})", {"\"a\""}, {"\"b\""}},
-      {R"({"not":{"format":"ipv4"}})", {"\"1.2.3\"", "4"}, {"\"1.2.3.4\""}},
+      {R"({"not":{"format":"ipv4"}})", {"\"1.2.3\""}, {"\"1.2.3.4\"", "4"}},
       {R"({"not":{"format":"date"}})", {"\"2024-02-30x\""}, {"\"2024-02-03\""}},
   });
 }
@@ -157,8 +157,8 @@ TEST(Negations, GoThroughCombinationsAndRecursion) {
       {R"({"not":{"allOf":[{"type":"integer"},{"minimum":2}]}})", {"1", "\"a\""}, {"2"}},
       {R"({"not":{"not":{"type":"integer"}}})", {"1"}, {"\"a\""}},
       {R"({"not":{"oneOf":[{"type":"integer"},{"minimum":2},{"type":["integer","string"]}]}})",
-       {"1", "2"},
-       {"1.5", "2.5", "\"a\"", "null"}},
+       {"1", "2", "1.5", "\"a\""},
+       {"2.5", "null"}},
       // A list of integers, however deep; and what is none.
       {R"({"not":{"$ref":"#/$defs/t"},"$defs":{"t":{"type":"array","items":{"anyOf":[
           {"type":"integer"},{"$ref":"#/$defs/t"}]}}}})",
