@@ -1,9 +1,39 @@
 #include "grammar/automata.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <utility>
 
 namespace windrow::grammar {
+
+Automata::Automata(const Grammar& grammar, uint32_t reach) : grammar_(grammar), reach_(reach) {
+  boost::unordered_flat_map<const ByteDfa*, std::shared_ptr<const Facts>> known;
+  for (const auto& dfa : grammar.automata) {
+    const auto [found, is_new] = known.try_emplace(dfa.get());
+    if (is_new) {
+      found->second = std::make_shared<const Facts>(find_plain_facts(*dfa));
+      facts_bytes_ += found->second->capacity() * sizeof(PlainFacts);
+    }
+    facts_.push_back(found->second);
+  }
+}
+
+PlainFacts Automata::counted_facts(const CountedDfa& counted, uint32_t automaton,
+                                   uint32_t state) const {
+  const PlainFacts& uncounted = all_facts(automaton)[counted.place(state)];
+  PlainFacts facts = uncounted;
+  facts.one_char = false;  // a minimum may forbid that it is over
+  if (counted.is_free(state, reach_)) return facts;
+  facts.loops = false;
+  facts.exactly = false;
+  facts.free_behind = 0;
+  facts.dangers = facts.dangers_here = ByteKinds::all();
+  const uint32_t chars = counted.free_chars(state, uncounted.loops);
+  facts.exactly = uncounted.loops && chars > 0 && chars < PlainFacts::kForever;
+  facts.free_chars = static_cast<uint16_t>(
+      std::min<uint32_t>({uncounted.free_chars, chars, PlainFacts::kForever - 1U}));
+  return facts;
+}
 
 ByteClasses::ByteClasses(const Grammar& grammar) {
   uint32_t count = 1;

@@ -1,6 +1,6 @@
-// Automata: the literal texts and the lexemes of a grammar behind one interface, with what is known
-// of plain characters in their states. ByteClasses: which bytes a grammar does not tell apart. Both
-// are immutable and may be used by any thread.
+// Automata: the literal texts and the lexemes of a grammar, counted or not, behind one interface,
+// with what is known of plain characters in their states. ByteClasses: which bytes a grammar does
+// not tell apart. Both are immutable and may be used by any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,50 +20,90 @@ class Automata {
   static constexpr uint32_t kTexts = 0;
   static constexpr uint32_t kDead = UINT32_MAX;
 
-  // `grammar` outlives this.
-  explicit Automata(const Grammar& grammar) : grammar_(grammar) {
-    for (const auto& dfa : grammar.automata)
-      facts_.push_back(find_plain_facts(*dfa));
-  }
+  // `grammar` outlives this. What is said of a counted state holds for texts of fewer than `reach`
+  // bytes behind it.
+  Automata(const Grammar& grammar, uint32_t reach);
 
   uint32_t next(uint32_t automaton, uint32_t state, uint8_t byte) const {
     if (automaton == kTexts) return grammar_.texts.next(state, byte);
+    const CountedDfa* const counted = grammar_.counted[automaton - 1].get();
+    if (counted != nullptr) return counted->next(state, byte);
     return grammar_.automata[automaton - 1]->next(state, byte);
   }
   bool accepts(uint32_t automaton, uint32_t state) const {
     if (automaton == kTexts) return grammar_.texts.accepts(state);
+    const CountedDfa* const counted = grammar_.counted[automaton - 1].get();
+    if (counted != nullptr) return counted->accepts(state);
     return grammar_.automata[automaton - 1]->accepting[state];
   }
   // Whether a byte can follow.
   bool goes_on(uint32_t automaton, uint32_t state) const {
     if (automaton == kTexts) return grammar_.texts.goes_on(state);
-    return facts_[automaton - 1][state].goes_on;
+    const CountedDfa* const counted = grammar_.counted[automaton - 1].get();
+    if (counted != nullptr) return counted->goes_on(state);
+    return all_facts(automaton)[state].goes_on;
   }
 
   // Nothing is known of literal texts: these facts say nothing.
-  const PlainFacts& facts(uint32_t automaton, uint32_t state) const {
-    return automaton == kTexts ? nothing_ : facts_[automaton - 1][state];
+  PlainFacts facts(uint32_t automaton, uint32_t state) const {
+    if (automaton == kTexts) return {};
+    const CountedDfa* const counted = grammar_.counted[automaton - 1].get();
+    if (counted != nullptr) return counted_facts(*counted, automaton, state);
+    return all_facts(automaton)[state];
   }
 
-  // Only for lexemes.
+  // Null for literal texts and lexemes that are not counted.
+  const CountedDfa* counted(uint32_t automaton) const {
+    return automaton == kTexts ? nullptr : grammar_.counted[automaton - 1].get();
+  }
+
+  // The state in which the same texts can follow, end and go on. Fewer states have the same one.
+  uint32_t clipped(uint32_t automaton, uint32_t state) const {
+    const CountedDfa* const counted = this->counted(automaton);
+    return counted == nullptr ? state : counted->clipped(state, reach_);
+  }
+
+  // Whether all texts can follow that follow without counting.
+  bool is_free(uint32_t automaton, uint32_t state) const {
+    const CountedDfa* const counted = this->counted(automaton);
+    return counted == nullptr || counted->is_free(state, reach_);
+  }
+
+  // Whether the minimum of its count, if there is one, forbids no text that does not end.
+  bool keeps_min(uint32_t automaton, uint32_t state) const {
+    const CountedDfa* const counted = this->counted(automaton);
+    return counted == nullptr || counted->keeps_min(state);
+  }
+
+  // Whether it does not matter how many characters are counted until a text ends.
+  bool counts_nothing(uint32_t automaton, uint32_t state) const {
+    const CountedDfa* const counted = this->counted(automaton);
+    return is_free(automaton, state) && (counted == nullptr || counted->ends_alike(state, reach_));
+  }
+
+  // Only for lexemes: the automaton without counts, and the state and the facts in it.
   const std::shared_ptr<const ByteDfa>& dfa(uint32_t automaton) const {
     return grammar_.automata[automaton - 1];
   }
+  uint32_t dfa_state(uint32_t automaton, uint32_t state) const {
+    const CountedDfa* const counted = this->counted(automaton);
+    return counted == nullptr ? state : counted->place(state);
+  }
   const std::vector<PlainFacts>& all_facts(uint32_t automaton) const {
-    return facts_[automaton - 1];
+    return *facts_[automaton - 1];
   }
 
-  size_t memory_bytes() const {
-    size_t bytes = 0;
-    for (const std::vector<PlainFacts>& facts : facts_)
-      bytes += facts.capacity() * sizeof(PlainFacts);
-    return bytes;
-  }
+  size_t memory_bytes() const { return facts_bytes_; }
 
  private:
+  using Facts = std::vector<PlainFacts>;
+
+  PlainFacts counted_facts(const CountedDfa& counted, uint32_t automaton, uint32_t state) const;
+
   const Grammar& grammar_;
-  std::vector<std::vector<PlainFacts>> facts_;
-  PlainFacts nothing_;
+  uint32_t reach_;
+  std::vector<std::shared_ptr<const Facts>> facts_;  // lexemes with one automaton share them
+  size_t facts_bytes_ = 0;
 };
 
 // Classes of bytes: bytes that no automaton of a grammar tells apart have one class. Immutable.

@@ -47,6 +47,12 @@ Part GrammarBuilder::lexeme(std::shared_ptr<const ByteDfa> dfa) {
   return parts_->add({.kind = BuilderPart::Kind::kLexeme, .dfa = std::move(dfa)});
 }
 
+Part GrammarBuilder::lexeme(std::shared_ptr<const CountedDfa> dfa) {
+  std::shared_ptr<const ByteDfa> uncounted = dfa->dfa();
+  return parts_->add(
+      {.kind = BuilderPart::Kind::kLexeme, .dfa = std::move(uncounted), .counted = std::move(dfa)});
+}
+
 Part GrammarBuilder::distinct_lexeme(std::shared_ptr<const ByteDfa> dfa) {
   return lexeme(std::move(dfa));
 }

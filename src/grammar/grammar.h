@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "grammar/lexeme/byte_dfa.h"
+#include "grammar/lexeme/counted_dfa.h"
 
 namespace windrow::grammar {
 
@@ -38,6 +39,7 @@ class GrammarBuilder {
   Part nothing();  // the empty text
   Part text(std::string_view bytes);
   Part lexeme(std::shared_ptr<const ByteDfa> dfa);
+  Part lexeme(std::shared_ptr<const CountedDfa> dfa);
 
   // A lexeme whose text differs from those of all distinct lexemes before it in the same JSON array
   // or object: the names of an object whose members are counted, the items of a uniqueItems. Each

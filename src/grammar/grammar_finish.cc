@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <optional>
 #include <utility>
 
@@ -106,7 +107,8 @@ class Finisher {
   void find_productive() {
     productive_ = closure([](const BuilderPart& part) {
       return part.kind == PartKind::kText || (part.kind == PartKind::kRepeat && part.min == 0) ||
-             (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty());
+             (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
+              (part.counted == nullptr || !part.counted->empty()));
     });
   }
 
@@ -116,7 +118,8 @@ class Finisher {
       return (part.kind == PartKind::kText && part.text.empty()) ||
              (part.kind == PartKind::kRepeat && part.min == 0) ||
              (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
-              part.dfa->accepting[0]);
+              (part.counted == nullptr ? part.dfa->accepting[0]
+                                       : part.counted->accepts(CountedDfa::kFirst)));
     });
   }
 
@@ -286,7 +289,7 @@ class Finisher {
         return;
       case PartKind::kLexeme:
         grammar_->nodes[node].kind = NodeKind::kLexeme;
-        grammar_->nodes[node].first = automaton(part.dfa);
+        grammar_->nodes[node].first = automaton(part);
         return;
       case PartKind::kSequence:
         return set_children(node, NodeKind::kSequence, sequence_children(part));
@@ -348,14 +351,19 @@ class Finisher {
     return children;
   }
 
-  uint32_t automaton(const std::shared_ptr<const ByteDfa>& dfa) {
-    const auto [found, added] =
-        automaton_of_.try_emplace(dfa.get(), static_cast<uint32_t>(grammar_->automata.size()));
-    if (added) {
-      grammar_->automata.push_back(dfa);
+  uint32_t automaton(const BuilderPart& part) {
+    const std::shared_ptr<const ByteDfa>& dfa = part.dfa;
+    const auto [found, added] = automaton_of_.try_emplace(
+        std::pair(dfa.get(), part.counted.get()), static_cast<uint32_t>(grammar_->automata.size()));
+    if (!added) return found->second;
+    // Several counts may share one automaton.
+    if (charged_.insert(dfa.get()).second) {
       automata_bytes_ += sizeof(ByteDfa) + dfa->next_of.size() * sizeof(ByteDfa::State) +
                          dfa->accepting.size() / 8;
     }
+    if (part.counted != nullptr) automata_bytes_ += part.counted->memory_bytes();
+    grammar_->automata.push_back(dfa);
+    grammar_->counted.push_back(part.counted);
     return found->second;
   }
 
@@ -373,7 +381,8 @@ class Finisher {
   std::shared_ptr<Grammar> grammar_ = std::make_shared<Grammar>();
   std::vector<uint32_t> node_of_;  // by part
   std::vector<uint32_t> order_;    // the part of a node
-  boost::unordered_flat_map<const ByteDfa*, uint32_t> automaton_of_;
+  boost::unordered_flat_map<std::pair<const ByteDfa*, const CountedDfa*>, uint32_t> automaton_of_;
+  boost::unordered_flat_set<const ByteDfa*> charged_;
   size_t automata_bytes_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "grammar/grammar.h"
 #include "grammar/lexeme/byte_dfa.h"
+#include "grammar/lexeme/counted_dfa.h"
 #include "grammar/text_trie.h"
 
 namespace windrow::grammar {
@@ -36,16 +37,18 @@ class Grammar {
   std::vector<uint32_t> children;
   TextTrie texts;
   std::vector<std::shared_ptr<const ByteDfa>> automata;
-  size_t bytes = 0;  // memory of all of it
+  std::vector<std::shared_ptr<const CountedDfa>> counted;  // the same with counts, or null
+  size_t bytes = 0;                                        // memory of all of it
 };
 
 struct BuilderPart {
   enum class Kind : uint8_t { kText, kLexeme, kSequence, kChoice, kRepeat, kRule };
 
   Kind kind = Kind::kText;
-  std::string text;                    // kText; kRule: its name
-  std::shared_ptr<const ByteDfa> dfa;  // kLexeme
-  std::vector<uint32_t> children;      // kRule: its body, once it is defined
+  std::string text;                           // kText; kRule: its name
+  std::shared_ptr<const ByteDfa> dfa;         // kLexeme
+  std::shared_ptr<const CountedDfa> counted;  // the same with counts, or null
+  std::vector<uint32_t> children;             // kRule: its body, once it is defined
   uint32_t min = 0;
   uint32_t max = 0;  // may be Grammar::kUnbounded
 };

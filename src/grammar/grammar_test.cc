@@ -179,9 +179,9 @@ TEST(GrammarTest, DeepGrammarsAndDeepTextsNeedNoDeepCalls) {
   const Part rule = nested.rule("r");
   nested.define(rule, nested.choice({nested.sequence({nested.text("["), rule, nested.text("]")}),
                                      nested.nothing()}));
-  Recognizer recognizer(nested.finish(rule).value());
+  Recognizer recognizer(nested.finish(rule).value(), 20);
   StateId state = behind(recognizer, std::string(200'000, '['));
-  state = recognizer.clipped(state, 20);
+  state = recognizer.clipped(state);
   StateId* const kept = &state;
   recognizer.keep_only({&kept, 1});
   for (int i = 0; i < 200'000; ++i)

@@ -12,8 +12,8 @@ CompiledGrammar::Machine::Machine(std::shared_ptr<const Grammar> grammar,
     : tables_(std::move(tables)),
       options_(options),
       grammar_bytes_(grammar->bytes),
-      bytes_reach_(static_cast<uint32_t>(tables_->token_bytes_max()) + 1),
-      recognizer_(std::move(grammar)),
+      // More than the bytes of any token.
+      recognizer_(std::move(grammar), static_cast<uint32_t>(tables_->token_bytes_max()) + 1),
       is_too_complex_(recognizer_.too_complex()),
       states_bytes_limit_(std::max(options.states_bytes_max, 2 * recognizer_.memory_bytes())),
       empty_mask_(std::make_shared<TokenMask>(tables_->vocabulary_size())) {}

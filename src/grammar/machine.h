@@ -61,7 +61,7 @@ class CompiledGrammar::Machine {
   void remove(StateHolder& holder);
 
   // States with the same key have the same mask.
-  StateId mask_key(StateId state) { return recognizer_.clipped(state, bytes_reach_); }
+  StateId mask_key(StateId state) { return recognizer_.clipped(state); }
 
   // Whether all states with this key come after some text.
   bool has_begun(StateId key) { return key != mask_key(Recognizer::kFirst); }
@@ -95,7 +95,6 @@ class CompiledGrammar::Machine {
   std::shared_ptr<const TokenTables> tables_;
   CompiledGrammarOptions options_;
   size_t grammar_bytes_;
-  uint32_t bytes_reach_;  // more than the bytes of any token
   Recognizer recognizer_;
   bool is_too_complex_;
   size_t states_bytes_limit_;

@@ -1,6 +1,7 @@
 #include "grammar/mask_walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace windrow::grammar {
@@ -15,7 +16,9 @@ bool all_allowed_in_state(const PlainState& plain, const TokenTrie& trie, uint32
   const TokenTrie::Node& node = trie.nodes()[number];
   if (((plain.free_after >> node.begun) & 1) != 0) return true;
   if (node.begun != 0) return false;
-  return (plain.free_chars >= node.chars_below && plain.free_chars > 0) ||
+  // Of a node with 255 characters below it is not known how many more there are.
+  const bool counted = node.chars_below < 255 || plain.free_chars == Grammar::kUnbounded;
+  return (counted && plain.free_chars >= node.chars_below && plain.free_chars > 0) ||
          (trie.kinds_below(number) & plain.dangers).empty();
 }
 
@@ -28,8 +31,10 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId st
     mask_ = tables.plain_mask(loop.chars);
   } else if (const Position* lexeme = find_plain_lexeme(recognizer, state)) {
     const Automata& automata = recognizer.automata();
-    mask_ = *tables.lexeme_masks().get(tables, automata.dfa(lexeme->automaton), lexeme->state,
+    mask_ = *tables.lexeme_masks().get(tables, automata.dfa(lexeme->automaton),
+                                       automata.dfa_state(lexeme->automaton, lexeme->state),
                                        automata.all_facts(lexeme->automaton));
+    limit_plain(recognizer, *lexeme);
   } else {
     add_plain_jobs(recognizer, state);
   }
@@ -40,6 +45,25 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId st
       size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max());
   states_.resize(depths);
   ended_.resize(depths);
+}
+
+// Of the plain tokens that a lexeme allows, forbids those that have too many characters for its
+// count: those from which no end can be reached with the characters that are left.
+void MaskWalk::limit_plain(const Recognizer& recognizer, const Position& lexeme) {
+  const Automata& automata = recognizer.automata();
+  if (automata.is_free(lexeme.automaton, lexeme.state)) return;
+  const CountedDfa& counted = *automata.counted(lexeme.automaton);
+  const TokenMask free = tables_.plain_mask(counted.free_chars(lexeme.state, false));
+  const TokenMask possible = tables_.plain_mask(counted.chars_left(lexeme.state));
+  const std::span<uint64_t> words = mask_.words();
+  for (size_t i = 0; i < words.size(); ++i) {
+    uint64_t left = words[i] & possible.words()[i] & ~free.words()[i];
+    words[i] &= free.words()[i];
+    for (; left != 0; left &= left - 1) {
+      const auto token = static_cast<Token>(i * 64 + static_cast<size_t>(std::countr_zero(left)));
+      if (counted.goes_on_with(lexeme.state, tables_.bytes(token))) mask_.allow(token);
+    }
+  }
 }
 
 void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state) {

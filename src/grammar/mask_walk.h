@@ -44,6 +44,7 @@ class MaskWalk {
     bool forbids = false;  // all its tokens are allowed so far; the walk forbids dead ones
   };
 
+  void limit_plain(const Recognizer& recognizer, const Position& lexeme);
   void add_plain_jobs(Recognizer& recognizer, StateId state);
   void add_special_jobs(Recognizer& recognizer, StateId state, const TokenTrie& trie, bool begun);
   size_t begin(const Job& job);

@@ -72,14 +72,24 @@ bool others_die_on_plain(const Recognizer& recognizer, StateId state, const Posi
   });
 }
 
-// The same places, but that the one of this lexeme may have counted.
+// The same places, but that the one of this lexeme may have counted, in itself or as a repetition.
 bool same_but_for(const Recognizer& recognizer, const Position& loop, StateId a, StateId b) {
   return recognizer.can_end(a) == recognizer.can_end(b) &&
-         std::ranges::equal(
-             recognizer.positions(a), recognizer.positions(b),
-             [&](const Position& x, const Position& y) {
-               return x == y || (x == loop && x.automaton == y.automaton && x.state == y.state);
-             });
+         std::ranges::equal(recognizer.positions(a), recognizer.positions(b),
+                            [&](const Position& x, const Position& y) {
+                              const Automata& automata = recognizer.automata();
+                              return x == y || (x == loop && x.automaton == y.automaton &&
+                                                automata.dfa_state(x.automaton, x.state) ==
+                                                    automata.dfa_state(y.automaton, y.state));
+                            });
+}
+
+// Whether b differs from a only in the count of a lexeme, which does not matter within reach.
+bool counts_only(const Recognizer& recognizer, const Position& lexeme, StateId a, StateId b) {
+  const Automata& automata = recognizer.automata();
+  return automata.counted(lexeme.automaton) != nullptr &&
+         automata.counts_nothing(lexeme.automaton, lexeme.state) &&
+         same_but_for(recognizer, lexeme, a, b);
 }
 
 }  // namespace
@@ -89,7 +99,7 @@ PlainState find_plain_state(Recognizer& recognizer, StateId state) {
   const std::vector<Position> here(recognizer.positions(state).begin(),
                                    recognizer.positions(state).end());
   for (const Position& place : here) {
-    const PlainFacts& facts = recognizer.automata().facts(place.automaton, place.state);
+    const PlainFacts facts = recognizer.automata().facts(place.automaton, place.state);
     plain.free_after |= facts.free_behind;
     ByteKinds dangers = facts.dangers;
     uint32_t chars = facts.free_chars;
@@ -115,13 +125,14 @@ PlainLoop find_plain_loop(Recognizer& recognizer, StateId state, uint32_t reach)
     is_one = alive == nullptr;
     alive = &place;
   }
-  const PlainFacts& facts = recognizer.automata().facts(alive->automaton, alive->state);
+  const PlainFacts facts = recognizer.automata().facts(alive->automaton, alive->state);
   const StateId next = recognizer.step(state, 'a');
   PlainLoop loop = {.is_one = true, .chars = free_chars};
   // Behind every plain character it is the same state where there is one place, and that leads to
   // one place.
   if (free_chars == kPlainUnbounded) {
-    loop.same_behind = is_one && (facts.loops || facts.any_char()) && next == state;
+    const bool comes_back = next == state || counts_only(recognizer, *alive, state, next);
+    loop.same_behind = is_one && (facts.loops || facts.any_char()) && comes_back;
     return loop;
   }
   if (!is_one) return {};
@@ -147,7 +158,9 @@ const Position* find_plain_lexeme(Recognizer& recognizer, StateId state) {
     if (alive != nullptr) return nullptr;
     alive = &place;
   }
-  if (alive == nullptr || alive->automaton == Automata::kTexts) return nullptr;
+  if (alive == nullptr || alive->automaton == Automata::kTexts ||
+      !recognizer.automata().keeps_min(alive->automaton, alive->state))
+    return nullptr;
   return nothing_plain_after(recognizer, alive->stack) && !recognizer.too_complex() ? alive
                                                                                     : nullptr;
 }

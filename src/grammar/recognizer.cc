@@ -16,9 +16,10 @@ constexpr uint32_t kPositionsFew = 8;
 
 }  // namespace
 
-Recognizer::Recognizer(std::shared_ptr<const Grammar> grammar)
+Recognizer::Recognizer(std::shared_ptr<const Grammar> grammar, uint32_t reach)
     : grammar_(std::move(grammar)),
-      automata_(*grammar_),
+      reach_(reach),
+      automata_(*grammar_, reach),
       classes_(*grammar_),
       closure_(*grammar_, automata_, stacks_) {
   keep_only({});
@@ -154,12 +155,15 @@ std::optional<uint8_t> Recognizer::only_byte(StateId state) {
 
 // --- counters -------------------------------------------------------------------------------
 
-StateId Recognizer::clipped(StateId state, uint32_t reach) {
+StateId Recognizer::clipped(StateId state) {
   if (states_[state].clipped != kUnknown) return states_[state].clipped;
   std::vector<Position> same(positions(state).begin(), positions(state).end());
-  for (Position& position : same)
-    position.stack = clipped_stack(position.stack, reach);
+  for (Position& position : same) {
+    position.state = automata_.clipped(position.automaton, position.state);
+    position.stack = clipped_stack(position.stack);
+  }
   std::sort(same.begin(), same.end());
+  same.erase(std::unique(same.begin(), same.end()), same.end());
   const StateId id = intern(same, states_[state].can_end);
   states_[state].clipped = id;
   states_[id].clipped = id;
@@ -167,7 +171,7 @@ StateId Recognizer::clipped(StateId state, uint32_t reach) {
 }
 
 // What lies below comes first, without recursion: stacks may be deep.
-StackId Recognizer::clipped_stack(StackId wanted, uint32_t reach) {
+StackId Recognizer::clipped_stack(StackId wanted) {
   if (clipped_stacks_.empty()) clipped_stacks_.push_back(Stacks::kEnd);
   const auto known = [&](StackId stack) {
     return stack < clipped_stacks_.size() ? clipped_stacks_[stack] : kUnknown;
@@ -187,8 +191,8 @@ StackId Recognizer::clipped_stack(StackId wanted, uint32_t reach) {
         frame.below = known(frame.below);
         if (frame.node == Stacks::kEndNode || grammar_->nodes[frame.node].kind != Kind::kRepeat)
           continue;
-        frame.first = std::min(frame.first, reach);
-        if (frame.second != kUnbounded) frame.second = std::min(frame.second, reach);
+        frame.first = std::min(frame.first, reach_);
+        if (frame.second != kUnbounded) frame.second = std::min(frame.second, reach_);
       }
       std::sort(frames.begin(), frames.end());
       frames.erase(std::unique(frames.begin(), frames.end()), frames.end());

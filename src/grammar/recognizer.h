@@ -40,8 +40,10 @@ class Recognizer {
  public:
   static constexpr StateId kDead = 0;
   static constexpr StateId kFirst = 1;
+  static constexpr uint32_t kReachMax = UINT32_MAX;
 
-  explicit Recognizer(std::shared_ptr<const Grammar> grammar);
+  // clipped() and what is said of plain characters hold for `reach` bytes that follow a state.
+  explicit Recognizer(std::shared_ptr<const Grammar> grammar, uint32_t reach = kReachMax);
   Recognizer(const Recognizer&) = delete;
   Recognizer& operator=(const Recognizer&) = delete;
 
@@ -76,9 +78,8 @@ class Recognizer {
   // The one byte that can follow, if there is only one; nothing also if the text cannot continue.
   std::optional<uint8_t> only_byte(StateId state);
 
-  // The state with counters no higher than can matter for `reach` bytes; the same `reach` in all
-  // calls.
-  StateId clipped(StateId state, uint32_t reach);
+  // The state with counters no higher than can matter within reach.
+  StateId clipped(StateId state);
 
   const PlainState& plain(StateId state) {
     if (!states_[state].plain_known) remember_plain(state);
@@ -114,10 +115,11 @@ class Recognizer {
   void run_closure();
   StateId intern_closure();
   StateId intern(std::span<const Position> positions, bool can_end);
-  StackId clipped_stack(StackId stack, uint32_t reach);
+  StackId clipped_stack(StackId stack);
   void remember_plain(StateId state);
 
   std::shared_ptr<const Grammar> grammar_;
+  uint32_t reach_;
   Automata automata_;
   ByteClasses classes_;
 
@@ -151,8 +153,9 @@ struct PlainLoop {
 PlainLoop find_plain_loop(Recognizer& recognizer, StateId state, uint32_t reach);
 
 // The one position whose lexeme plain characters continue in, if nothing after it takes any: which
-// texts of them continue then depends on nothing else. Its automaton is not kTexts. Null if there
-// is none. Valid until the next step of the recognizer.
+// texts of them continue then depends on nothing else. Its automaton is not kTexts, and the minimum
+// of its count forbids none of them. Null if there is none. Valid until the next step of the
+// recognizer.
 const Position* find_plain_lexeme(Recognizer& recognizer, StateId state);
 
 }  // namespace windrow::grammar
