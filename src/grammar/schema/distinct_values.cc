@@ -95,9 +95,9 @@ Result<CharDfa> DistinctValues::scalars(const Node& node) {
     if (Result<void> added = add(single_numbers(**numbers, kind)); !added) return added.error();
   }
   if ((node.types & kStringType) != 0) {
-    Result<const CharDfa*> texts = conjunctions_.automata().texts(node.strings);
+    Result<CharDfa> texts = conjunctions_.automata().automaton(node.strings);
     if (!texts) return schema_error(node.pointer, texts.error().message);
-    if (Result<void> added = add(parts_.quoted(**texts)); !added) return added.error();
+    if (Result<void> added = add(parts_.quoted(*texts)); !added) return added.error();
   }
   return all;
 }

@@ -133,11 +133,12 @@ Result<Part> GrammarWriter::write_string(const Node& node) {
   if (rules.only_lengths()) {
     return parts_.string_of_length(rules.length_min, rules.length_max);
   }
-  Result<const CharDfa*> texts = conjunctions_.automata().texts(rules);
+  Result<const CountedTexts*> texts = conjunctions_.automata().texts(rules);
   if (!texts) return schema_error(node.pointer, texts.error().message);
-  const auto [found, is_new] = strings_.try_emplace(*texts);
-  if (is_new) found->second = parts_.string_in(**texts);
-  return found->second;
+  if (const auto found = strings_.find(*texts); found != strings_.end()) return found->second;
+  Result<Part> part = parts_.string_in((*texts)->dfa, (*texts)->count);
+  if (!part) return schema_error(node.pointer, part.error().message);
+  return strings_.emplace(*texts, *part).first->second;
 }
 
 }  // namespace windrow::grammar

@@ -57,7 +57,7 @@ class GrammarWriter {
   std::unordered_map<NodeId, Written> written_;
   std::vector<NodeId> waiting_;  // nested too deep to be written recursively
   std::map<std::pair<NumberBounds, bool>, Part> numbers_;  // true: integers
-  std::map<const CharDfa*, Part> strings_;
+  std::map<const CountedTexts*, Part> strings_;
   size_t depth_ = 0;
 };
 

@@ -68,29 +68,34 @@ CharDfa JsonParts::without_left_out(const CharDfa& texts) const {
   return rest && !rest->empty() ? *rest : texts;
 }
 
-std::shared_ptr<const ByteDfa> JsonParts::string_dfa(const CharDfa& texts) const {
-  return json_string_dfa(without_left_out(texts));
-}
-
 Part JsonParts::any_string() {
-  if (!any_string_) {
-    const auto dfa = left_out_.empty() ? json_any_string_dfa() : string_dfa(CharDfa::any_text());
-    any_string_ = builder_.sequence({text("\""), builder_.lexeme(dfa), text("\"")});
-  }
+  if (!any_string_) any_string_ = string_in(CharDfa::any_text());
   return *any_string_;
 }
 
 Part JsonParts::string_of_length(uint32_t min, std::optional<uint32_t> max) {
   if (min == 0 && !max) return any_string();
   if (!left_out_.empty()) {
-    if (const Result<CharDfa> texts = CharDfa::length(min, max)) return string_in(*texts);
+    const CharCount count{.min = min, .max = max.value_or(CharCount::kEndless)};
+    if (const Result<Part> part = string_in(CharDfa::any_text(), count)) return *part;
   }
   const Part character = builder_.lexeme(json_any_character_dfa());
   return builder_.sequence({text("\""), builder_.repeat(character, min, max), text("\"")});
 }
 
 Part JsonParts::string_in(const CharDfa& texts) {
-  return builder_.sequence({text("\""), builder_.lexeme(string_dfa(texts)), text("\"")});
+  return builder_.sequence(
+      {text("\""), builder_.lexeme(json_string_dfa(without_left_out(texts))), text("\"")});
+}
+
+Result<Part> JsonParts::string_in(const CharDfa& texts, const CharCount& count) {
+  if (count.allows_all()) return string_in(texts);
+  const CharDfa some = without_left_out(texts);
+  auto dfa = CountedDfa::make(json_string_dfa(some), some.states_count(), count);
+  if (dfa && (*dfa)->empty())
+    dfa = CountedDfa::make(json_string_dfa(texts), texts.states_count(), count);
+  if (!dfa) return dfa.error();
+  return builder_.sequence({text("\""), builder_.lexeme(*std::move(dfa)), text("\"")});
 }
 
 Part JsonParts::value(const json::value& value) {

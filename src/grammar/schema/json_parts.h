@@ -15,6 +15,7 @@
 #include "grammar/grammar.h"
 #include "grammar/lexeme/byte_dfa.h"
 #include "grammar/lexeme/char_dfa.h"
+#include "grammar/lexeme/text_lengths.h"
 #include "grammar/schema/schema_grammar.h"
 
 namespace windrow::grammar {
@@ -42,6 +43,9 @@ class JsonParts {
   Part any_string();
   Part string_of_length(uint32_t min, std::optional<uint32_t> max);
   Part string_in(const CharDfa& texts);  // not empty
+
+  // The same with so many characters; there is such a text. kInvalid: they cannot be counted.
+  Result<Part> string_in(const CharDfa& texts, const CharCount& count);
   Part value(const boost::json::value& value);
   Part one_of(std::span<const boost::json::value* const> values);  // not empty
   Part no_text();                                                  // it has none
@@ -58,7 +62,6 @@ class JsonParts {
  private:
   Part text(const std::string& bytes);
   CharDfa without_left_out(const CharDfa& texts) const;
-  std::shared_ptr<const ByteDfa> string_dfa(const CharDfa& texts) const;
   Part space();
 
   GrammarBuilder& builder_;

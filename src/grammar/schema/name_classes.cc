@@ -119,9 +119,9 @@ Result<CharDfa> string_texts(Conjunctions& conjunctions, NodeId id) {
     return texts.empty() ? all : CharDfa::literals(texts);
   }
   if ((node.types & kStringType) == 0) return all;
-  Result<const CharDfa*> texts = conjunctions.automata().texts(node.strings);
+  Result<CharDfa> texts = conjunctions.automata().automaton(node.strings);
   if (!texts) return schema_error(node.pointer, texts.error().message);
-  return **texts;
+  return texts;
 }
 
 Result<std::vector<NameClass>> name_classes(Conjunctions& conjunctions, const Node& node) {

@@ -348,16 +348,34 @@ TEST(SchemaGrammar, FormatsOfIntegersAreRanges) {
 }
 
 // Pydantic's HttpUrl.
-TEST(SchemaGrammar, LargeLengthsBesideFormatsAreKeptByShorterTexts) {
+TEST(SchemaGrammar, LargeLengthsBesideFormatsAreCounted) {
   const std::string url = R"("type":"string","format":"uri","minLength":1,"maxLength":2083)";
   const std::string longest = "http://a.example/" + std::string(2066, 'a');
-  expect_language("{" + url + "}", {R"("https://a.example/b?c=d")"},
+  expect_language("{" + url + "}", {R"("https://a.example/b?c=d")", "\"" + longest + "\""},
                   {R"("")", R"("no")", "\"" + longest + "a\""});
-  // What judges takes all of them.
   expect_language(fmt::format(R"({{"enum":["{}","{}a"],{}}})", longest, longest, url),
                   {"\"" + longest + "\""}, {"\"" + longest + "a\""});
-  EXPECT_THAT(error_of(R"({"type":"string","format":"uri","minLength":2000,"maxLength":2083})"),
-              HasSubstr("lengths can be enforced up to about"));
+  expect_language(R"({"type":"string","format":"uri","minLength":2000,"maxLength":2083})",
+                  {"\"" + longest + "\""}, {R"("https://a.example")", "\"" + longest + "a\""});
+}
+
+TEST(SchemaGrammar, LargeLengthsBesideLargePatternsAreCounted) {
+  const auto words = [](size_t count, size_t bytes) {
+    std::string text = "\"";
+    for (size_t i = 0; i < count; ++i)
+      text += (i == 0 ? "" : " ") + std::string(bytes, 'w');
+    return text;
+  };
+  expect_language(R"({"type":"string","pattern":"^(?:\\S+\\s+){0,49}\\S+$","maxLength":500})",
+                  {words(10, 49) + "w\"", words(50, 1) + '"', words(50, 9) + '"'},
+                  {words(10, 49) + "ww\"", words(51, 1) + '"', "\" w\"", "\"w \""});
+  expect_language(R"({"type":"string","pattern":"^(?:\\S+\\s+){0,99}\\S+$","maxLength":5000})",
+                  {words(98, 49) + '"', words(100, 49) + "w\""}, {words(100, 49) + "ww\""});
+  expect_language(R"({"type":"string","pattern":"^([a-f]{2})+$","minLength":3,"maxLength":5})",
+                  {R"("abcd")"}, {R"("ab")", R"("abcdef")", R"("abc")"});
+  EXPECT_THAT(
+      error_of(R"({"type":"string","pattern":"^([a-f]{2})+$","minLength":3,"maxLength":3})"),
+      HasSubstr("no text follows its patterns, formats and lengths together"));
 }
 
 TEST(SchemaGrammar, SaysWhatNeverEnds) {

@@ -228,7 +228,7 @@ Result<void> trim_strings(Conjunctions& conjunctions, Node& node) {
     return {};
   }
   if (rules.only_lengths()) return {};
-  Result<const CharDfa*> texts = conjunctions.automata().texts(rules);
+  Result<const CountedTexts*> texts = conjunctions.automata().texts(rules);
   if (!texts) {
     const std::string_view keyword = !rules.patterns.empty()  ? "/pattern"
                                      : !rules.formats.empty() ? "/format"

@@ -130,21 +130,69 @@ class TagWriter {
       if (*others) choices.push_back(**others);
     }
     if (kind != TaggedKind::kJson) {
-      Result<CharDfa> texts = string_texts(conjunctions_, id);
-      if (!texts) return texts.error();
-      for (const std::string_view pattern :
-           {std::string_view(end_pattern_),
-            kind == TaggedKind::kEither ? kReadAsJson : std::string_view()}) {
-        if (!texts || pattern.empty()) continue;
-        Result<CharDfa> without = regex_dfa(
-            pattern, pattern == kReadAsJson ? RegexMeaning::kWhole : RegexMeaning::kSearch);
-        texts = without ? texts->without(*without) : std::move(without);
-      }
-      if (!texts) return schema_error(conjunctions_[id].pointer, texts.error().message);
-      if (!texts->empty()) choices.push_back(builder_.lexeme(utf8_dfa(*texts)));
+      if (Result<void> added = add_texts(id, kind == TaggedKind::kEither, choices); !added)
+        return schema_error(conjunctions_[id].pointer, added.error().message);
     }
     if (choices.empty()) return std::optional<Part>();
     return std::optional(builder_.choice(std::move(choices)));
+  }
+
+  // Its values that are strings, as they are written between tags. `either`: a text that would be
+  // read as another JSON value is none of them.
+  Result<void> add_texts(NodeId id, bool either, std::vector<Part>& parts) {
+    std::vector<CountedTexts> all(1);
+    if (Result<void> found = find_texts(id, all); !found) return found;
+    for (auto& [texts, count] : all) {
+      for (const std::string_view pattern :
+           {std::string_view(end_pattern_), either ? kReadAsJson : std::string_view()}) {
+        if (pattern.empty() || texts.empty()) continue;
+        Result<CharDfa> without = regex_dfa(
+            pattern, pattern == kReadAsJson ? RegexMeaning::kWhole : RegexMeaning::kSearch);
+        if (without) without = texts.without(*without);
+        if (!without) return without.error();
+        texts = *std::move(without);
+      }
+      if (texts.empty()) continue;
+      if (count.allows_all()) {
+        parts.push_back(builder_.lexeme(utf8_dfa(texts)));
+        continue;
+      }
+      auto counted = CountedDfa::make(utf8_dfa(texts), texts.states_count(), count);
+      if (!counted) return counted.error();
+      if (!(*counted)->empty()) parts.push_back(builder_.lexeme(*std::move(counted)));
+    }
+    return {};
+  }
+
+  // Its values that are strings: those that are not counted at the front of `all`, each of the
+  // others behind it.
+  Result<void> find_texts(NodeId id, std::vector<CountedTexts>& all) {
+    const auto add = [&all](const CharDfa& texts) -> Result<void> {
+      Result<CharDfa> both = all.front().dfa.unite(texts);
+      if (!both) return both.error();
+      all.front().dfa = *std::move(both);
+      return {};
+    };
+    const Node& node = conjunctions_[id];
+    if (node.kind == Node::Kind::kChoice) {
+      for (const NodeId choice : node.choices) {
+        if (Result<void> found = find_texts(choice, all); !found) return found;
+      }
+      return {};
+    }
+    if (node.allowed) {
+      std::vector<std::string_view> texts;
+      for (const json::value* value : *node.allowed) {
+        if (value->is_string()) texts.push_back(value->get_string());
+      }
+      return texts.empty() ? Result<void>() : add(CharDfa::literals(texts));
+    }
+    if (node.kind == Node::Kind::kNone || (node.types & kStringType) == 0) return {};
+    Result<const CountedTexts*> texts = conjunctions_.automata().texts(node.strings);
+    if (!texts) return texts.error();
+    if ((*texts)->count.allows_all()) return add((*texts)->dfa);
+    all.push_back(**texts);
+    return {};
   }
 
   Part close() { return builder_.text(form_.value_close); }

@@ -12,11 +12,8 @@
 namespace windrow::grammar {
 namespace {
 
-// A state for each length and each state of a pattern.
+// Where lengths are built in: a state for each length and each state of a pattern.
 constexpr size_t kTextStatesMax = 40'000;
-
-// Finding the lengths of texts is not worth more than this.
-constexpr size_t kLevelsMax = 300;
 
 // The same for rules that mean the same, as long as they are in the same order.
 std::string automaton_key(const StringRules& rules) {
@@ -36,44 +33,6 @@ std::string automaton_key(const StringRules& rules) {
   return key;
 }
 
-struct LengthRange {
-  size_t min = 0;
-  std::optional<size_t> max;  // nothing: no end
-};
-
-// The lengths of the texts of `dfa`; 0 and 0 if it has none.
-LengthRange lengths_of(const CharDfa& dfa) {
-  LengthRange range;
-  if (dfa.empty()) return {.max = 0};
-  // Level by level: the states that texts of this length reach. Every state leads to an end, so a
-  // level beyond the number of states means a circle.
-  std::vector<bool> reached(dfa.states_count(), false);
-  std::vector<CharDfa::State> level{0};
-  bool ended = false;
-  for (size_t length = 0; !level.empty(); ++length) {
-    if (length > dfa.states_count() || length > kLevelsMax) {
-      range.max.reset();
-      return range;
-    }
-    std::vector<CharDfa::State> next;
-    for (const CharDfa::State state : level) {
-      if (dfa.accepts(state)) {
-        if (!ended) range.min = length;
-        ended = true;
-        range.max = length;
-      }
-      for (const CharDfa::Edge& edge : dfa.edges(state)) {
-        if (!reached[edge.to]) next.push_back(edge.to);
-        reached[edge.to] = true;
-      }
-    }
-    for (const CharDfa::State state : next)
-      reached[state] = false;
-    level = std::move(next);
-  }
-  return range;
-}
-
 }  // namespace
 
 Result<const CharDfa*> TextAutomata::pattern(const std::string& pattern) {
@@ -84,11 +43,11 @@ Result<const CharDfa*> TextAutomata::pattern(const std::string& pattern) {
   return &patterns_.emplace(pattern, *std::move(made)).first->second;
 }
 
-Result<const CharDfa*> TextAutomata::texts(const StringRules& rules) {
+Result<const CountedTexts*> TextAutomata::texts(const StringRules& rules) {
   const std::string key = automaton_key(rules);
   const auto found = texts_.find(key);
   if (found != texts_.end()) return &found->second;
-  Result<CharDfa> made = join(rules);
+  Result<CountedTexts> made = join(rules);
   if (!made) return made.error();
   return &texts_.emplace(key, *std::move(made)).first->second;
 }
@@ -152,35 +111,38 @@ Result<void> TextAutomata::subtract(const StringRules& rules, CharDfa& from) {
       CharDfa::literals(std::vector<std::string_view>(rules.denied.begin(), rules.denied.end())));
 }
 
-Result<CharDfa> TextAutomata::join(const StringRules& rules) {
+Result<CountedTexts> TextAutomata::join(const StringRules& rules) {
   Result<CharDfa> all = wanted(rules);
-  if (!all) return all;
+  if (!all) return all.error();
   if (Result<void> done = subtract(rules, *all); !done) return done.error();
+  CountedTexts texts{
+      .dfa = *std::move(all),
+      .count = {.min = rules.length_min, .max = rules.length_max.value_or(CharCount::kEndless)}};
+  if (texts.empty() || texts.count.allows_all()) return texts;
+  Result<TextLengths> lengths = TextLengths::find(texts.dfa, texts.count);
+  if (!lengths) return lengths.error();
+  if (!lengths->any(0, texts.count.min, texts.count.max)) return CountedTexts();
   // Lengths that the patterns bring with them cost nothing.
-  const LengthRange range = lengths_of(*all);
-  const uint32_t min = rules.length_min > range.min ? rules.length_min : 0;
-  std::optional<uint32_t> max = rules.length_max;
-  if (max && range.max && *range.max <= *max) max.reset();
-  if (min == 0 && !max) return *std::move(all);
-  const Error too_long{
-      ErrorKind::kInvalid,
-      fmt::format("together with this pattern or format, lengths can be enforced up to about {}, "
-                  "not {}; leave minLength and maxLength out, or make them smaller",
-                  kTextStatesMax / std::max<size_t>(all->states_count(), 1),
-                  std::max(min, max.value_or(0)))};
-  Result<CharDfa> length = CharDfa::length(min, max, kTextStatesMax);
-  if (length) {
-    Result<CharDfa> both = all->intersect(*length, kTextStatesMax);
-    if (both) return both;
-  }
-  // A large maxLength is kept by never writing texts as long as that. None at all is no answer.
-  const auto handled = static_cast<uint32_t>(kTextStatesMax / (all->states_count() + 1));
-  if (!max || handled >= *max || handled < min || handled == 0) return too_long;
-  length = CharDfa::length(min, handled, kTextStatesMax);
-  if (!length) return too_long;
-  Result<CharDfa> shorter = all->intersect(*length, kTextStatesMax);
-  if (!shorter || shorter->empty()) return too_long;
-  return shorter;
+  if (texts.count.min <= lengths->shortest(0)) texts.count.min = 0;
+  if (texts.count.max >= lengths->longest(0)) texts.count.max = CharCount::kEndless;
+  return texts;
+}
+
+Result<CharDfa> TextAutomata::automaton(const StringRules& rules) {
+  Result<const CountedTexts*> texts = this->texts(rules);
+  if (!texts) return texts.error();
+  const auto& [dfa, count] = **texts;
+  if (dfa.empty() || count.allows_all()) return dfa;
+  const bool ends = count.max != CharCount::kEndless;
+  Result<CharDfa> length =
+      CharDfa::length(count.min, ends ? std::optional(count.max) : std::nullopt, kTextStatesMax);
+  if (length) length = dfa.intersect(*length, kTextStatesMax);
+  if (length) return length;
+  return Error{ErrorKind::kInvalid,
+               fmt::format("here, together with this pattern or format, lengths can be enforced up "
+                           "to about {}, not {}; leave minLength and maxLength out, or make them "
+                           "smaller",
+                           kTextStatesMax / dfa.states_count(), ends ? count.max : count.min)};
 }
 
 }  // namespace windrow::grammar

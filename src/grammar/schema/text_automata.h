@@ -9,9 +9,19 @@
 
 #include "base/result.h"
 #include "grammar/lexeme/char_dfa.h"
+#include "grammar/lexeme/text_lengths.h"
 #include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
+
+// The texts of an automaton that have so many characters. Lengths are counted beside it when a text
+// is written (CountedDfa), and not built into it: that would multiply its states.
+struct CountedTexts {
+  CharDfa dfa;      // empty if no text has such a length
+  CharCount count;  // allows all that the automaton has anyway
+
+  bool empty() const { return dfa.empty(); }
+};
 
 class TextAutomata {
  public:
@@ -19,18 +29,22 @@ class TextAutomata {
   // pattern.
   Result<const CharDfa*> pattern(const std::string& pattern);
 
-  // The texts that fulfil all rules; an empty automaton if there are none. A text that only some
-  // validators take for a format is neither one of `formats` nor one of `formats_not`. kInvalid
-  // also: patterns and lengths together need too many states, a format that cannot be subtracted.
-  Result<const CharDfa*> texts(const StringRules& rules);
+  // The texts that fulfil all rules. A text that only some validators take for a format is neither
+  // one of `formats` nor one of `formats_not`. kInvalid also: they need too many states, a format
+  // that cannot be subtracted.
+  Result<const CountedTexts*> texts(const StringRules& rules);
+
+  // The same as one automaton, to join it with others. Only for small lengths: kInvalid also if
+  // patterns and lengths together need too many states.
+  Result<CharDfa> automaton(const StringRules& rules);
 
  private:
-  Result<CharDfa> join(const StringRules& rules);
+  Result<CountedTexts> join(const StringRules& rules);
   Result<CharDfa> wanted(const StringRules& rules);
   Result<void> subtract(const StringRules& rules, CharDfa& from);
 
   std::map<std::string, CharDfa, std::less<>> patterns_;
-  std::map<std::string, CharDfa, std::less<>> texts_;
+  std::map<std::string, CountedTexts, std::less<>> texts_;
 };
 
 }  // namespace windrow::grammar

@@ -117,13 +117,13 @@ Result<bool> shape_holds(Conjunctions& conjunctions, const Node& node, const jso
   if (const json::string* text = value.if_string()) {
     if (!length_allowed(node.strings, *text)) return false;
     if (node.strings.only_lengths()) return true;
-    // Without lengths: they were looked at, and automata may stop short of a large maxLength.
+    // Without lengths: they were looked at.
     StringRules rules = node.strings;
     rules.length_min = 0;
     rules.length_max.reset();
-    Result<const CharDfa*> texts = conjunctions.automata().texts(rules);
+    Result<const CountedTexts*> texts = conjunctions.automata().texts(rules);
     if (!texts) return schema_error(node.pointer, texts.error().message);
-    return (*texts)->contains(std::string_view(*text));
+    return (*texts)->dfa.contains(std::string_view(*text));
   }
   if (const json::array* array = value.if_array()) return array_holds(conjunctions, node, *array);
   if (const json::object* object = value.if_object())
