@@ -43,6 +43,7 @@ class Compiler {
       : program_(program),
         resources_(resources),
         dialect_(dialect_of(draft)),
+        says_draft_(!draft.empty()),
         contains_evaluates_(dialect_ == Dialect::kReferenceBeside &&
                             draft != "json-schema.org/draft/2019-09/schema") {}
 
@@ -135,7 +136,8 @@ class Compiler {
       throw Refusal{fmt::format("{}/{}", node.at, name),
                     "names a schema only where a keyword holds schemas; move it into $defs"};
     }
-    if (&node != program_.root && object.contains("$id") && object.contains("$ref")) {
+    if (&node != program_.root && !says_draft_ && object.contains("$id") &&
+        object.contains("$ref")) {
       throw Refusal{node.at + "/$ref",
                     "means different things beside $id in different drafts; put the $ref into an "
                     "allOf, or remove the $id"};
@@ -212,6 +214,7 @@ class Compiler {
   Program& program_;
   const Resources& resources_;
   const Dialect dialect_;
+  const bool says_draft_;
   const bool contains_evaluates_;
   boost::unordered_flat_map<const json::value*, Node*> nodes_;
   std::vector<std::pair<Node*, const json::value*>> waiting_;

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "grammar/schema/conditions.h"
+#include "grammar/schema/drafts.h"
 #include "grammar/schema/keywords.h"
+#include "grammar/schema/other_drafts.h"
 #include "grammar/schema/references.h"
 #include "grammar/schema/rules_reader.h"
 #include "grammar/schema/unevaluated.h"
@@ -47,6 +49,7 @@ class SchemaReader final : public Places {
       if (Result<void> done = read_place(); !done) return done.error();
     }
     if (Result<void> ends = check_ends(); !ends) return ends.error();
+    if (Result<void> drafts = other_drafts_.check(schema_); !drafts) return drafts.error();
     return std::move(schema_);
   }
 
@@ -97,6 +100,7 @@ class SchemaReader final : public Places {
     const bool is_root = current_.value == &root_;
     if (Result<void> checked = check_names(object, is_root); !checked) return checked.error();
     if (reference_stands_alone(draft_, object)) return read_lone_reference(object, node);
+    note_drafts(object);
     Result<std::optional<Rules>> rules = read_rules(
         object, current_.pointer,
         {.schema = options_,
@@ -158,6 +162,21 @@ class SchemaReader final : public Places {
     return {};
   }
 
+  void note_drafts(const json::object& object) {
+    for (const auto& [name, value] : object) {
+      if (!has_keyword(draft_, name, value))
+        other_drafts_.add_keyword(current_.id, current_.pointer + "/" + std::string(name));
+    }
+    // By a draft without it, an if would say nothing at all.
+    const json::value* condition = object.if_contains("if");
+    const bool chooses = object.contains("then") || object.contains("else");
+    if (condition != nullptr && chooses && draft_ >= Draft::k07)
+      other_drafts_.add_judged(place(*condition, current_.pointer + "/if"));
+    const json::value* found = object.if_contains("contains");
+    if (found != nullptr && object.contains("maxContains") && draft_ >= Draft::k2019)
+      other_drafts_.add_judged(place(*found, current_.pointer + "/contains"));
+  }
+
   static void add_to(std::vector<SchemaId>& parts, std::optional<SchemaId> part) {
     if (part) parts.push_back(*part);
   }
@@ -192,10 +211,11 @@ class SchemaReader final : public Places {
                       "\"$defs\", or remove its {}",
                       name, name));
     }
-    if (!is_root && object.contains("$id") && object.contains("$ref")) {
+    const bool says_draft = root_.is_object() && root_.get_object().contains("$schema");
+    if (!is_root && !says_draft && object.contains("$id") && object.contains("$ref")) {
       return schema_error(current_.pointer + "/$ref",
-                          "what $ref means beside $id depends on the draft; put the $ref into an "
-                          "allOf, or remove the $id");
+                          "what $ref means beside $id depends on the draft; name one in $schema, "
+                          "put the $ref into an allOf, or remove the $id");
     }
     return {};
   }
@@ -213,6 +233,7 @@ class SchemaReader final : public Places {
     }
     if (name == "not") {
       const SchemaId part = place(value, pointer);
+      other_drafts_.add_judged(part);
       return std::optional(
           add({.kind = SchemaNode::Kind::kNot, .pointer = pointer, .parts = {part}}));
     }
@@ -231,6 +252,7 @@ class SchemaReader final : public Places {
     size_t index = 0;
     for (const json::value& part : value.get_array()) {
       node.parts.push_back(place(part, fmt::format("{}/{}", pointer, index++)));
+      if (kind == SchemaNode::Kind::kOne) other_drafts_.add_judged(node.parts.back());
     }
     return std::optional(add(std::move(node)));
   }
@@ -272,6 +294,7 @@ class SchemaReader final : public Places {
   std::unordered_map<const json::value*, SchemaId> place_of_;
   std::vector<Waiting> waiting_;
   Waiting current_;
+  OtherDrafts other_drafts_;
   size_t copied_ = 0;  // members and items that were copied for unevaluatedProperties and -Items
 };
 

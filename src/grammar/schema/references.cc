@@ -15,67 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr auto kDrafts = std::to_array<std::pair<std::string_view, Draft>>({
-    {"draft-04/schema", Draft::k04},
-    {"draft-05/schema", Draft::k04},  // the same words
-    {"draft-06/schema", Draft::k06},
-    {"draft-07/schema", Draft::k07},
-    {"draft/2019-09/schema", Draft::k2019},
-    {"draft/2020-12/schema", Draft::k2020},
-    {"schema", Draft::k2020},
-});
-
-}  // namespace
-
-std::optional<Draft> draft_of(const json::value& root) {
-  const json::object* object = root.if_object();
-  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
-  if (named == nullptr) return Draft::k2020;
-  if (!named->is_string()) return std::nullopt;
-  std::string_view name = named->get_string();
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (name.starts_with(scheme)) name.remove_prefix(scheme.size());
-  }
-  if (name.ends_with('#')) name.remove_suffix(1);
-  constexpr std::string_view kHost = "json-schema.org/";
-  if (!name.starts_with(kHost)) return std::nullopt;
-  name.remove_prefix(kHost.size());
-  for (const auto& [known, draft] : kDrafts) {
-    if (name == known) return draft;
-  }
-  return std::nullopt;
-}
-
-bool names_old_draft(const json::value& root) {
-  const json::object* object = root.if_object();
-  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
-  if (named == nullptr || !named->is_string()) return false;
-  const std::string_view name = named->get_string();
-  const size_t at = name.find("json-schema.org/draft-0");
-  if (at == std::string_view::npos) return false;
-  const std::string_view number =
-      name.substr(at + std::string_view("json-schema.org/draft-0").size());
-  return number.starts_with('0') || number.starts_with('1') || number.starts_with('2') ||
-         number.starts_with('3');
-}
-
-bool reference_stands_alone(Draft draft, const json::object& schema) {
-  return draft <= Draft::k07 && schema.contains("$ref");
-}
-
-std::optional<Identifier> identifier_of(Draft draft, const json::object& schema) {
-  for (const std::string_view keyword : {"id", "$id"}) {
-    if (keyword == "id" && draft != Draft::k04) continue;
-    const json::value* text = schema.if_contains(keyword);
-    if (text != nullptr && text->is_string()) return Identifier{keyword, text->get_string()};
-  }
-  return std::nullopt;
-}
-
-// --- references ----------------------------------------------------------------------------------
-
-namespace {
-
 std::string plain_step(std::string_view step) {
   std::string result;
   for (size_t i = 0; i < step.size(); ++i) {

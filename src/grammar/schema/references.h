@@ -1,6 +1,5 @@
 // References: the targets of the references in a schema: JSON pointers, anchors, and identifiers of
-// its own parts. Nothing is ever fetched. And the versions (drafts) of JSON Schema, which differ in
-// this. Pure.
+// its own parts. Nothing is ever fetched. Pure.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -17,27 +16,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/schema/drafts.h"
 
 namespace windrow::grammar {
-
-enum class Draft : uint8_t { k04, k06, k07, k2019, k2020 };
-
-// The version that `$schema` names; the newest if it is absent; nothing if it is unknown.
-std::optional<Draft> draft_of(const boost::json::value& root);
-
-// Whether `$schema` names a version before draft 04, which has keywords that later ones lack
-// (extends, disallow).
-bool names_old_draft(const boost::json::value& root);
-
-// Whether the siblings of `$ref` in this schema have no effect, as up to draft 07.
-bool reference_stands_alone(Draft draft, const boost::json::object& schema);
-
-// The identifier of a schema and its keyword: `$id`, or `id` in draft 04.
-struct Identifier {
-  std::string_view keyword;
-  std::string_view text;
-};
-std::optional<Identifier> identifier_of(Draft draft, const boost::json::object& schema);
 
 // Escapes a name for a step of a JSON pointer: "a/b~c" -> "a~1b~0c".
 std::string pointer_step(std::string_view name);

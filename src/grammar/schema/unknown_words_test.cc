@@ -264,6 +264,19 @@ TEST(Drafts, BoundsOfContainsAreOfDraft2019) {
   EXPECT_THAT(warnings_for(in(kDraft07, R"("minContains":2})")), IsEmpty());
 }
 
+TEST(Drafts, AKeywordOfAnotherOneIsEnforcedUnlessThatWouldAllowMore) {
+  EXPECT_FALSE(takes(in(kDraft04, R"("const":1})"), "2"));
+  EXPECT_FALSE(takes(in(kDraft04, R"("if":{"const":1},"then":false})"), "1"));
+  EXPECT_THAT(refusal(in(kDraft04, R"("not":{"const":1}})")),
+              HasSubstr("at #/not/const: the draft of this schema does not have this keyword"));
+  EXPECT_THAT(refusal(in(kDraft07, R"("if":{"items":{"prefixItems":[true]}},"then":false})")),
+              HasSubstr("at #/if/items/prefixItems: "));
+  EXPECT_THAT(refusal(R"({"oneOf":[{"$ref":"#/$defs/a"},true],
+                          "$defs":{"a":{"dependencies":{"a":["b"]}}}})"),
+              HasSubstr("at #/$defs/a/dependencies: "));
+  EXPECT_THAT(warnings_for(in(kDraft07, R"("not":{"const":1}})")), IsEmpty());
+}
+
 TEST(Drafts, AVersionThatIsNotKnownIsReadAsTheNewest) {
   constexpr std::string_view kOwn = R"({"$schema":"http://example.org/own#","prefixItems":[true]})";
   EXPECT_THAT(warnings_for(kOwn),
