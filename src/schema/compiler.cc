@@ -43,7 +43,7 @@ class Compiler {
       : program_(program),
         resources_(resources),
         dialect_(dialect_of(draft)),
-        says_draft_(!draft.empty()),
+        says_draft_(draft.starts_with("json-schema.org/draft/")),
         contains_evaluates_(dialect_ == Dialect::kReferenceBeside &&
                             draft != "json-schema.org/draft/2019-09/schema") {}
 

@@ -211,7 +211,8 @@ class SchemaReader final : public Places {
                       "\"$defs\", or remove its {}",
                       name, name));
     }
-    const bool says_draft = root_.is_object() && root_.get_object().contains("$schema");
+    const bool says_draft =
+        root_.is_object() && root_.get_object().contains("$schema") && draft_of(root_);
     if (!is_root && !says_draft && object.contains("$id") && object.contains("$ref")) {
       return schema_error(current_.pointer + "/$ref",
                           "what $ref means beside $id depends on the draft; name one in $schema, "
