@@ -29,15 +29,18 @@ Result<Part> DistinctValues::write(NodeId id) {
                         "items of uniqueItems are compared by their texts, and their schemas have "
                         "the same properties in different orders; give them one order");
   }
-  Result<CharDfa> both = all_.unite(*dfa, kDistinctStatesMax);
-  if (!both) return schema_error(conjunctions_[id].pointer, both.error().message);
-  all_ = *std::move(both);
+  few_ = few_ && texts_count(*dfa, kCountedMax);
+  if (few_) {
+    Result<CharDfa> both = all_.unite(*dfa, kDistinctStatesMax);
+    if (!both) return schema_error(conjunctions_[id].pointer, both.error().message);
+    all_ = *std::move(both);
+  }
   const Part part = dfa->empty() ? parts_.no_text() : parts_.distinct(*dfa);
   return written_.emplace(id, part).first->second;
 }
 
 std::optional<uint32_t> DistinctValues::count() const {
-  return texts_count(all_, kCountedMax);
+  return few_ ? texts_count(all_, kCountedMax) : std::nullopt;
 }
 
 Result<CharDfa> DistinctValues::texts(NodeId id) {

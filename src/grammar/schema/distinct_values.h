@@ -43,7 +43,8 @@ class DistinctValues {
   std::unordered_map<std::string, std::string> spellings_;  // of arrays and objects of an enum
   std::vector<Order> literal_orders_;
   std::vector<Order> orders_;  // of objects that are no enum
-  CharDfa all_;
+  bool few_ = true;            // each node written so far has few values
+  CharDfa all_;                // then: the texts of all of them
 };
 
 }  // namespace windrow::grammar
