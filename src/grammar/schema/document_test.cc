@@ -121,7 +121,7 @@ const std::vector<Enforced> kEnforced = {
     {"unevaluatedProperties",
      R"({"properties":{"a":true},"unevaluatedProperties":{"type":"null"}})", R"({"a":1,"b":null})",
      R"({"a":1,"b":1})"},
-    {"uniqueItems", R"({"uniqueItems":true})", "[1,2]", "[1,1]"},
+    {"uniqueItems", R"({"items":{"type":"integer"},"uniqueItems":true})", "[1,2]", "[1,1]"},
 };
 
 TEST(StructuredDocument, WhatIsEnforcedMakesADifference) {
