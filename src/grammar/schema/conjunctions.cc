@@ -128,7 +128,11 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
   for (const Term& term : unfolded->terms)
     key += conjunction_key(term);
   if (unfolded->never) key += static_cast<char32_t>(-1);  // not the node of that place by itself
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (const auto found = known_.find(key); found != known_.end()) {
+    if (const auto failed = failed_.find(found->second); failed != failed_.end())
+      return failed->second;
+    return found->second;
+  }
 
   const std::string pointer =
       unfolded->terms.empty() ? "#" : schema_[unfolded->terms.front().schema].pointer;
@@ -152,12 +156,22 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
     return id;
   }
   ++depth_;
+  open_.emplace(id, unfolded->terms);
   Result<void> done = work_out(id, unfolded->terms);
+  open_.erase(id);
   --depth_;
-  if (!done) return done.error();
+  if (!done) {
+    nodes_[id.value()].kind = Node::Kind::kOpen;
+    return failed_.emplace(id, done.error()).first->second;
+  }
   const Node& node = (*this)[id];
   if (node.kind != Node::Kind::kChoice || node.choices.size() > 1) return id;
   return known_[key] = node.choices.front();  // those who met it before have a choice of one
+}
+
+Result<Terms> Conjunctions::terms_of(NodeId id) const {
+  if (const auto failed = failed_.find(id); failed != failed_.end()) return failed->second;
+  return open_.at(id);
 }
 
 Result<void> Conjunctions::work_out(NodeId id, const Terms& terms) {

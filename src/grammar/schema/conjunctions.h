@@ -108,7 +108,7 @@ struct Choice {
 // A set of Terms, worked out.
 struct Node {
   enum class Kind : uint8_t {
-    kOpen,    // being worked out
+    kOpen,    // being worked out, or that failed
     kNone,    // no value holds
     kChoice,  // one of `choices` holds
     kShape,
@@ -150,6 +150,10 @@ class Conjunctions {
   const Node& operator[](NodeId id) const { return nodes_[id.value()]; }
   bool possible(NodeId id) const { return (*this)[id].kind != Node::Kind::kNone; }
 
+  // The terms of a node that is kOpen. An error if working it out has failed.
+  Result<Terms> terms_of(NodeId id) const;
+
+  const Schema& schema() const { return schema_; }
   size_t nodes_count() const { return nodes_.size(); }
 
   // The values of Node::allowed as a set. The node has some.
@@ -194,6 +198,8 @@ class Conjunctions {
   TextAutomata automata_;
   std::deque<Node> nodes_;
   std::unordered_map<std::u32string, NodeId> known_;
+  std::unordered_map<NodeId, Terms> open_;    // of nodes that are being worked out
+  std::unordered_map<NodeId, Error> failed_;  // nodes that remain kOpen
   std::map<std::vector<SchemaId>, SchemaId> negated_;
   NodeId undeclared_;  // a kNone node
   NodeId forbidden_;   // a kNone node
@@ -238,8 +244,7 @@ Result<void> remove_impossible_types(Conjunctions& conjunctions, Node& node);
 
 // --- values (value_holds.cc)
 
-// Whether the value is valid under a node. kInvalid: that cannot be decided, since the node is
-// still being worked out. Errors else as Conjunctions::find.
+// Whether the value is valid under a node. Errors as Conjunctions::find.
 Result<bool> value_holds(Conjunctions& conjunctions, NodeId id, const boost::json::value& value);
 
 // The same for a shape, without enum and const.

@@ -83,6 +83,7 @@ Result<Part> GrammarWriter::write(NodeId id) {
 Result<Part> GrammarWriter::write_body(NodeId id) {
   const Node& node = conjunctions_[id];
   if (node.kind == Node::Kind::kShape) return write_shape(node);
+  if (node.kind == Node::Kind::kOpen) return conjunctions_.terms_of(id).error();  // it has failed
   std::vector<Part> choices;
   for (const NodeId choice : node.choices) {
     Result<Part> part = write(choice);

@@ -131,6 +131,47 @@ Result<bool> shape_holds(Conjunctions& conjunctions, const Node& node, const jso
   return true;
 }
 
+namespace {
+
+// The same as value_holds, without nodes for the terms themselves: one that has values in an enum
+// may be asked about itself while it is worked out.
+Result<bool> value_holds_now(Conjunctions& conjunctions, const Terms& terms,
+                             const json::value& value) {
+  if (Result<void> go_on = conjunctions.check_give_up(); !go_on) return go_on.error();
+  Result<Unfolded> unfolded = conjunctions.unfold(terms);
+  if (!unfolded) return unfolded.error();
+  if (unfolded->never) return false;
+  const Schema& schema = conjunctions.schema();
+  const auto choice = std::ranges::find_if(unfolded->terms, [&](const Term& term) {
+    return schema[term.schema].kind != SchemaNode::Kind::kRules;
+  });
+  if (choice == unfolded->terms.end()) {
+    Node shape;
+    if (Result<void> done = join_rules(conjunctions, schema, unfolded->terms, shape); !done)
+      return done.error();
+    if (shape.allowed && !ValueSet(*shape.allowed).contains(value)) return false;
+    return shape_holds(conjunctions, shape, value);
+  }
+  const SchemaNode& chosen = schema[choice->schema];
+  const bool exclusive = chosen.kind == SchemaNode::Kind::kOne && !choice->wide;
+  for (const SchemaId part : chosen.parts) {
+    choice->schema = part;
+    Result<bool> held = value_holds_now(conjunctions, unfolded->terms, value);
+    if (!held) return held;
+    if (!*held) continue;
+    for (const SchemaId other : chosen.parts) {
+      if (!exclusive || other == part) continue;
+      Result<bool> both = value_holds_now(conjunctions, {{other, true}}, value);
+      if (!both) return both;
+      if (*both) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<bool> value_holds(Conjunctions& conjunctions, NodeId id, const json::value& value) {
   const Node& node = conjunctions[id];
   switch (node.kind) {
@@ -142,10 +183,11 @@ Result<bool> value_holds(Conjunctions& conjunctions, NodeId id, const json::valu
         if (!held || *held) return held;
       }
       return false;
-    case Node::Kind::kOpen:
-      return schema_error(node.pointer,
-                          "an enum with values for a schema that refers to itself is not handled; "
-                          "leave out one of them");
+    case Node::Kind::kOpen: {
+      Result<Terms> terms = conjunctions.terms_of(id);
+      if (!terms) return terms.error();
+      return value_holds_now(conjunctions, *terms, value);
+    }
     case Node::Kind::kShape:
       break;
   }
