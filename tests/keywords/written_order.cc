@@ -1,5 +1,6 @@
 #include "keywords/written_order.h"
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -30,7 +31,8 @@ class OrderSearch {
  public:
   using Then = std::function<bool(Written)>;
 
-  explicit OrderSearch(int tries_max) : tries_left_(tries_max) {}
+  OrderSearch(std::span<const std::string_view> names, int tries_max)
+      : names_(names), tries_left_(tries_max) {}
 
   bool write(Written at, const json::value& value, const Then& then) {
     if (--tries_left_ < 0) return false;
@@ -48,9 +50,13 @@ class OrderSearch {
   bool members(Written at, const json::object& object, const std::vector<bool>& done, size_t count,
                const Then& then) {
     if (count == object.size()) return at.add("}") && then(std::move(at));
+    bool others = false;  // a member of another name was tried
     for (size_t i = 0; i < object.size(); ++i) {
       if (done[i]) continue;
       const auto& member = *(object.begin() + static_cast<ptrdiff_t>(i));
+      const bool known = std::ranges::find(names_, std::string_view(member.key())) != names_.end();
+      if (!known && (others || count < known_count(object))) continue;
+      others = others || !known;
       Written next = at;
       if (!next.add((count > 0 ? "," : "") + grammar::json_quoted(member.key()) + ":")) continue;
       std::vector<bool> more = done;
@@ -63,6 +69,11 @@ class OrderSearch {
     return false;
   }
 
+  size_t known_count(const json::object& object) const {
+    return static_cast<size_t>(std::ranges::count_if(
+        names_, [&](std::string_view name) { return object.contains(name); }));
+  }
+
   bool items(Written at, const json::array& array, size_t index, const Then& then) {
     if (index == array.size()) return at.add("]") && then(std::move(at));
     if (index > 0 && !at.add(",")) return false;
@@ -70,15 +81,16 @@ class OrderSearch {
                  [&](Written behind) { return items(std::move(behind), array, index + 1, then); });
   }
 
+  std::span<const std::string_view> names_;
   int tries_left_;
 };
 
 }  // namespace
 
 std::optional<std::string> accepted_text(const Matcher& start, const json::value& value,
-                                         int tries_max) {
+                                         std::span<const std::string_view> names, int tries_max) {
   std::optional<std::string> text;
-  OrderSearch(tries_max).write({start, ""}, value, [&](Written at) {
+  OrderSearch(names, tries_max).write({start, ""}, value, [&](Written at) {
     if (!at.matcher.can_end()) return false;
     text = std::move(at.text);
     return true;

@@ -23,7 +23,7 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   auto grammar = builder.finish(*part, options.limits);
   if (grammar) return grammar;
   if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
-  return grammar;
+  return schema_error(conjunctions[*root].pointer, grammar.error().message);
 }
 
 Result<Part> schema_part(GrammarBuilder& builder, const json::value& schema,
