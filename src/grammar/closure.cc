@@ -24,6 +24,7 @@ std::vector<uint32_t> ranks_of(const Grammar& grammar) {
   const std::vector<Grammar::Node>& nodes = grammar.nodes;
   const auto opened_by = [&](const Grammar::Node& node) {
     if (node.kind == Kind::kTexts || node.kind == Kind::kLexeme) return uint32_t{0};
+    if (node.kind == Kind::kMembers) return grammar.members[node.members].has_other ? 1U : 0U;
     if (node.kind == Kind::kRepeat) return uint32_t{1};
     if (node.kind == Kind::kChoice) return node.count;
     uint32_t count = 0;
@@ -79,6 +80,8 @@ void Closure::begin() {
 }
 
 void Closure::arrive(const Position& position) {
+  if (position.automaton == Automata::kTexts && position.state >= grammar_.names_from)
+    return arrive_in_name(position);
   if (automata_.goes_on(position.automaton, position.state)) positions_.push_back(position);
   if (automata_.accepts(position.automaton, position.state)) leave(position.stack);
 }
@@ -145,6 +148,8 @@ void Closure::expand(uint32_t number, StackId stack) {
     case Kind::kRepeat:
       open(children[0], rest_of_repeat(number, one_less(node.min), one_less(node.max), stack));
       return;
+    case Kind::kMembers:
+      return expand_members(number, {}, stack);
   }
 }
 
@@ -154,6 +159,7 @@ void Closure::resume(const Frame& frame) {
     return;
   }
   const Grammar::Node& node = grammar_.nodes[frame.node];
+  if (node.kind == Kind::kMembers) return resume_members(frame);
   const uint32_t* const children = grammar_.children.data() + node.first;
   if (node.kind == Kind::kRepeat) {
     if (frame.second > 0) {

@@ -67,6 +67,14 @@ class Closure {
   StackId rest_of_sequence(uint32_t sequence, uint32_t next_child, StackId below);
   StackId rest_of_repeat(uint32_t repeat, uint32_t needed, uint32_t allowed, StackId below);
 
+  // Members in any order (closure_members.cc).
+  struct MembersRoom;
+  MembersRoom room_for_members(uint32_t node, const MembersFrame& at) const;
+  bool may_write(const Frame& before, TextTrie::Range range) const;
+  void resume_members(const Frame& frame);
+  void expand_members(uint32_t node, const MembersFrame& at, StackId below);
+  void arrive_in_name(const Position& position);
+
   const Grammar& grammar_;
   const Automata& automata_;
   Stacks& stacks_;

@@ -74,6 +74,33 @@ Part GrammarBuilder::repeat(Part body, uint32_t min, std::optional<uint32_t> max
                       .max = max.value_or(Grammar::kUnbounded)});
 }
 
+Part GrammarBuilder::members(Members members) {
+  ENSURE(!members.count_max || members.count_min <= *members.count_max,
+         "at least {} members, but at most {}", members.count_min, *members.count_max);
+  std::ranges::sort(members.named, {}, &NamedPart::name);
+  auto of_part = std::make_shared<BuilderPart::Members>();
+  of_part->has_other = members.other.has_value();
+  of_part->other_max = members.other_max.value_or(Grammar::kUnbounded);
+  of_part->has_separator = members.separator.has_value();
+  std::vector<Part> children;
+  if (members.other) children.push_back(*members.other);
+  for (NamedPart& member : members.named) {
+    ENSURE(!member.name.empty(), "a member without a name");
+    ENSURE(of_part->names.empty() || of_part->names.back() != member.name,
+           "two members have the name {}", member.name);
+    of_part->names.push_back(std::move(member.name));
+    of_part->required.push_back(member.required);
+    if (member.required) ++of_part->required_count;
+    children.push_back(member.value);
+  }
+  if (members.separator) children.push_back(*members.separator);
+  return parts_->add({.kind = BuilderPart::Kind::kMembers,
+                      .children = parts_->numbers(children),
+                      .min = members.count_min,
+                      .max = members.count_max.value_or(Grammar::kUnbounded),
+                      .members = std::move(of_part)});
+}
+
 Part GrammarBuilder::rule(std::string name) {
   return parts_->add({.kind = BuilderPart::Kind::kRule, .text = std::move(name)});
 }

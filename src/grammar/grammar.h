@@ -51,6 +51,27 @@ class GrammarBuilder {
   // `body` at least `min` times, and at most `max` times if there is a maximum.
   Part repeat(Part body, uint32_t min, std::optional<uint32_t> max);
 
+  // A member of an object: its name, with all that stands before its value, and the value.
+  struct NamedPart {
+    std::string name;  // not empty
+    Part value;
+    bool required = false;
+  };
+
+  // Members in any order: each named one at most once, the required ones in any case, and `other`
+  // any number of times, or at most `other_max` times; between two of them the separator. Neither
+  // `other` nor the separator has the empty text. Names are different. There are at least
+  // `count_min` members, and at most `count_max`.
+  struct Members {
+    std::vector<NamedPart> named;
+    std::optional<Part> other;
+    std::optional<uint32_t> other_max;
+    std::optional<Part> separator;
+    uint32_t count_min = 0;
+    std::optional<uint32_t> count_max;
+  };
+  Part members(Members members);
+
   // A rule may be used before it is defined, and in its own definition. `name` is for error
   // messages. Each rule is defined once.
   Part rule(std::string name);

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/ensure.h"
+
 namespace windrow::grammar {
 namespace {
 
@@ -76,10 +78,10 @@ class Finisher {
   }
 
   // The parts of which `by_itself` says so, and those that follow from them: a sequence when it
-  // follows for all of its children, anything else when for one. Each part is looked at as often
-  // as it has children.
-  template <class ByItself>
-  std::vector<bool> closure(const ByItself& by_itself) const {
+  // follows for all of its children, members when `members_hold` says so, anything else when for
+  // one child. Each part is looked at as often as it has children.
+  template <class ByItself, class MembersHold>
+  std::vector<bool> closure(const ByItself& by_itself, const MembersHold& members_hold) const {
     std::vector<bool> holds(parts_.size());
     std::vector<uint32_t> missing(parts_.size());
     std::vector<uint32_t> todo;
@@ -96,7 +98,10 @@ class Finisher {
       todo.pop_back();
       for (uint32_t i = parents_from_[part]; i < parents_from_[part + 1]; ++i) {
         const uint32_t parent = parents_[i];
-        if (holds[parent] || --missing[parent] > 0) continue;
+        if (holds[parent]) continue;
+        if (parts_[parent].kind == PartKind::kMembers ? !members_hold(parent, holds)
+                                                      : --missing[parent] > 0)
+          continue;
         holds[parent] = true;
         todo.push_back(parent);
       }
@@ -104,23 +109,61 @@ class Finisher {
     return holds;
   }
 
+  static bool may_be_none(const BuilderPart& part) {
+    return part.min == 0 && (part.kind == PartKind::kRepeat || (part.kind == PartKind::kMembers &&
+                                                                part.members->required_count == 0));
+  }
+
   void find_productive() {
-    productive_ = closure([](const BuilderPart& part) {
-      return part.kind == PartKind::kText || (part.kind == PartKind::kRepeat && part.min == 0) ||
-             (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
-              (part.counted == nullptr || !part.counted->empty()));
-    });
+    MembersProgress progress(parts_.size());
+    productive_ = closure(
+        [](const BuilderPart& part) {
+          return part.kind == PartKind::kText || may_be_none(part) ||
+                 (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
+                  (part.counted == nullptr || !part.counted->empty()));
+        },
+        [&](uint32_t part, const std::vector<bool>& holds) {
+          return members_have_text(parts_[part], holds, progress.held[part], progress.at[part]);
+        });
+  }
+
+  // By part: how many of its children have a text, and before which one none is missing.
+  struct MembersProgress {
+    explicit MembersProgress(size_t parts_count) : held(parts_count), at(parts_count) {}
+
+    std::vector<uint32_t> held;
+    std::vector<uint32_t> at;
+  };
+
+  // Whether enough members have a text, once one more child has. The separator is needed in any
+  // case.
+  bool members_have_text(const BuilderPart& part, const std::vector<bool>& holds, uint32_t& held,
+                         uint32_t& at) const {
+    const BuilderPart::Members& members = *part.members;
+    ++held;
+    const uint32_t first = members.has_other ? 1 : 0;
+    const auto is_needed = [&](uint32_t child) {
+      return child >= first && (child - first >= members.required.size() ||  // the separator
+                                members.required[child - first]);
+    };
+    while (at < part.children.size() && (!is_needed(at) || holds[part.children[at]]))
+      ++at;
+    if (at < part.children.size() || members.required_count > part.max) return false;
+    const uint64_t needed = uint64_t{part.min} + (members.has_separator ? 1 : 0);
+    if (!members.has_other || !holds[part.children[0]]) return held >= needed;
+    return uint64_t{held} + members.other_max > needed;
   }
 
   // A part without a text is never nullable: nothing that it needs is.
   void find_nullable() {
-    nullable_ = closure([](const BuilderPart& part) {
-      return (part.kind == PartKind::kText && part.text.empty()) ||
-             (part.kind == PartKind::kRepeat && part.min == 0) ||
-             (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
-              (part.counted == nullptr ? part.dfa->accepting[0]
-                                       : part.counted->accepts(CountedDfa::kFirst)));
-    });
+    nullable_ = closure(
+        [](const BuilderPart& part) {
+          return (part.kind == PartKind::kText && part.text.empty()) || may_be_none(part) ||
+                 (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
+                  (part.counted == nullptr ? part.dfa->accepting[0]
+                                           : part.counted->accepts(CountedDfa::kFirst)));
+        },
+        [](uint32_t, const std::vector<bool>&) { return false; });
   }
 
   Error has_no_text() const {
@@ -145,6 +188,7 @@ class Finisher {
   // The children with which a text of the part may begin.
   size_t first_children(const BuilderPart& part) const {
     if (part.kind == PartKind::kRepeat && part.max == 0) return 0;
+    if (part.kind == PartKind::kMembers) return part.members->has_other ? 1 : 0;
     if (part.kind != PartKind::kSequence) return part.children.size();
     size_t count = 0;
     while (count < part.children.size()) {
@@ -241,6 +285,7 @@ class Finisher {
       fill(static_cast<uint32_t>(i));
       if (too_large()) break;
     }
+    add_names();
     if (too_large()) {
       return invalid(fmt::format("the grammar needs more than {} MiB; at most that is allowed",
                                  limits_.bytes_max >> 20));
@@ -252,7 +297,7 @@ class Finisher {
   size_t bytes() const {
     return sizeof(Grammar) + grammar_->nodes.capacity() * sizeof(Grammar::Node) +
            grammar_->children.capacity() * sizeof(uint32_t) + grammar_->texts.memory_bytes() +
-           automata_bytes_;
+           grammar_->names.capacity() * sizeof(TextTrie::Range) + members_bytes_ + automata_bytes_;
   }
   bool too_large() const { return bytes() > limits_.bytes_max; }
 
@@ -301,6 +346,8 @@ class Finisher {
         grammar_->nodes[node].min = nullable_[part.children[0]] ? 0 : part.min;
         grammar_->nodes[node].max = part.max;
         return;
+      case PartKind::kMembers:
+        return fill_members(node, part);
       case PartKind::kRule:
         return;  // resolved before
     }
@@ -312,6 +359,56 @@ class Finisher {
     made.first = static_cast<uint32_t>(grammar_->children.size());
     made.count = static_cast<uint32_t>(children.size());
     grammar_->children.insert(grammar_->children.end(), children.begin(), children.end());
+  }
+
+  // Without members that have no value; none of them is required.
+  void fill_members(uint32_t node, const BuilderPart& part) {
+    const BuilderPart::Members& given = *part.members;
+    Grammar::Members made;
+    std::vector<std::string> names;
+    std::vector<uint32_t> children;
+    size_t at = 0;
+    if (given.has_other) {
+      const uint32_t other = part.children[at++];
+      ENSURE(!nullable_[other], "members may be empty");
+      made.has_other = productive_[other] && given.other_max > 0;
+      made.other_max = given.other_max;
+      if (made.has_other) children.push_back(node_for(resolved(other)));
+    }
+    for (size_t i = 0; i < given.names.size(); ++i) {
+      const uint32_t value = part.children[at++];
+      if (!productive_[value]) continue;
+      if (names.size() % 32 == 0) made.required.push_back(0);
+      if (given.required[i]) made.required.back() |= 1U << (names.size() % 32);
+      names.push_back(given.names[i]);
+      children.push_back(node_for(resolved(value)));
+    }
+    made.count = static_cast<uint32_t>(names.size());
+    made.required_count = given.required_count;
+    made.has_separator = given.has_separator;
+    if (given.has_separator) {
+      const uint32_t separator = part.children[at++];
+      ENSURE(productive_[separator] && !nullable_[separator], "a separator without a text");
+      children.push_back(node_for(resolved(separator)));
+    }
+    set_children(node, NodeKind::kMembers, children);
+    Grammar::Node& filled = grammar_->nodes[node];
+    filled.min = part.min;
+    filled.max = part.max;
+    filled.members = static_cast<uint32_t>(grammar_->members.size());
+    members_bytes_ += sizeof(made) + made.required.size() * sizeof(uint32_t);
+    grammar_->members.push_back(std::move(made));
+    names_of_members_.push_back(std::move(names));
+  }
+
+  // Behind all other texts, so that a node of the tree tells whether it is within a name.
+  void add_names() {
+    grammar_->names_from = grammar_->texts.nodes_count();
+    for (size_t i = 0; i < names_of_members_.size() && !too_large(); ++i) {
+      if (names_of_members_[i].empty()) continue;
+      grammar_->members[i].names =
+          grammar_->texts.add(std::move(names_of_members_[i]), &grammar_->names);
+    }
   }
 
   // Texts beside each other become one.
@@ -384,6 +481,8 @@ class Finisher {
   boost::unordered_flat_map<std::pair<const ByteDfa*, const CountedDfa*>, uint32_t> automaton_of_;
   boost::unordered_flat_set<const ByteDfa*> charged_;
   size_t automata_bytes_ = 0;
+  std::vector<std::vector<std::string>> names_of_members_;  // as Grammar::members
+  size_t members_bytes_ = 0;
 };
 
 }  // namespace

@@ -250,8 +250,11 @@ void Recognizer::keep_only(std::span<StateId* const> kept) {
     if (!needed[stack]) continue;
     const std::span<const Frame> old = old_stacks.frames(static_cast<StackId>(stack));
     frames.assign(old.begin(), old.end());
-    for (Frame& frame : frames)
+    for (Frame& frame : frames) {
       frame.below = new_stacks[frame.below];
+      if (frame.node != Stacks::kEndNode && grammar_->nodes[frame.node].kind == Kind::kMembers)
+        frame.first = stacks_.member_sets().intern(old_stacks.member_sets().members(frame.first));
+    }
     std::sort(frames.begin(), frames.end());
     new_stacks[stack] = stacks_.intern(frames);
   }

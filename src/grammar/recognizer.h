@@ -91,6 +91,7 @@ class Recognizer {
 
   size_t memory_bytes() const;
   size_t steps_found() const { return steps_found_; }  // steps so far that were not remembered
+  size_t member_sets_count() const { return stacks_.member_sets().count(); }
 
   // Forgets all states but these, which get new numbers in place. kDead and kFirst keep theirs.
   void keep_only(std::span<StateId* const> kept);

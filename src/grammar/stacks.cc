@@ -17,6 +17,7 @@ void Stacks::clear() {
   frames_.assign(1, {.node = kEndNode});
   from_.assign({0, 1});
   table_.clear();
+  member_sets_ = MemberSets();
   united_.clear();
 }
 
@@ -73,7 +74,7 @@ StackId Stacks::unite(std::vector<StackId> stacks, Work& work, int depth) {
 
 size_t Stacks::memory_bytes() const {
   return frames_.capacity() * sizeof(Frame) + from_.capacity() * sizeof(uint32_t) +
-         table_.memory_bytes() + united_.size() * kUnitedBytes;
+         table_.memory_bytes() + member_sets_.memory_bytes() + united_.size() * kUnitedBytes;
 }
 
 }  // namespace windrow::grammar

@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "grammar/lexeme/hash_tables.h"
+#include "grammar/member_sets.h"
 
 namespace windrow::grammar {
 
 using StackId = uint32_t;
 
 // The top of a stack: a node that is not complete. Sequence: `first` is the child that comes next.
-// Repetition: `first` more times are needed, `second` are allowed.
+// Repetition: `first` more times are needed, `second` are allowed. Members in any order:
+// MembersFrame.
 struct Frame {
   uint32_t node = 0;
   uint32_t first = 0;
@@ -30,6 +32,25 @@ struct Frame {
   }
 
   friend auto operator<=>(const Frame&, const Frame&) = default;
+};
+
+// A frame of a kMembers node.
+struct MembersFrame {
+  MemberSetId written = MemberSets::kNone;
+  uint32_t others = 0;       // how many other members, as far as that matters
+  bool before_name = false;  // a name comes next; else a member is over
+
+  static MembersFrame of(const Frame& frame) {
+    return {.written = frame.first,
+            .others = frame.second >> 1,
+            .before_name = (frame.second & 1) != 0};
+  }
+  Frame frame(uint32_t node, StackId below) const {
+    return {.node = node,
+            .first = written,
+            .second = others << 1 | (before_name ? 1U : 0U),
+            .below = below};
+  }
 };
 
 // Used by one thread at a time. Invariant: the number of a stack is higher than those of all stacks
@@ -61,6 +82,10 @@ class Stacks {
   size_t frames_count(StackId stack) const { return from_[stack + 1] - from_[stack]; }
   Frame frame(StackId stack, size_t i) const { return frames_[from_[stack] + i]; }
 
+  // The sets that frames of members have.
+  MemberSets& member_sets() { return member_sets_; }
+  const MemberSets& member_sets() const { return member_sets_; }
+
   size_t count() const { return from_.size() - 1; }
   size_t memory_bytes() const;
   void clear();  // all but kEnd
@@ -75,6 +100,7 @@ class Stacks {
   std::vector<Frame> frames_;
   std::vector<uint32_t> from_;
   IdTable table_;
+  MemberSets member_sets_;
   std::map<std::vector<StackId>, StackId> united_;  // results of unite()
 };
 

@@ -7,7 +7,7 @@
 
 namespace windrow::grammar {
 
-TextTrie::Node TextTrie::add(std::vector<std::string> texts) {
+TextTrie::Node TextTrie::add(std::vector<std::string> texts, std::vector<Range>* ranges) {
   ENSURE(!texts.empty(), "a set of texts without one");
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
@@ -17,10 +17,12 @@ TextTrie::Node TextTrie::add(std::vector<std::string> texts) {
   struct Group {
     size_t first, end, depth;
   };
-  const Node root = static_cast<Node>(accepting_.size());
+  const Node root = nodes_count();
   std::vector<Group> groups = {{0, texts.size(), 0}};
   for (size_t at = 0; at < groups.size(); ++at) {
     auto [first, end, depth] = groups[at];
+    if (ranges != nullptr)
+      ranges->push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(end)});
     const bool accepting = texts[first].size() == depth;  // the shortest comes first
     if (accepting) ++first;
     while (first < end) {

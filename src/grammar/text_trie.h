@@ -14,8 +14,18 @@ class TextTrie {
   using Node = uint32_t;
   static constexpr Node kNone = UINT32_MAX;
 
-  // Adds a tree of exactly these texts, at least one. Returns its root.
-  Node add(std::vector<std::string> texts);
+  // Which of the sorted texts begin with the bytes on the way to a node: `first` to `end` - 1. If
+  // it accepts, its text is the first of them.
+  struct Range {
+    uint32_t first = 0;
+    uint32_t end = 0;
+  };
+
+  // Adds a tree of exactly these texts, at least one. Returns its root. The nodes of the tree
+  // follow each other from there on; their ranges are appended to `ranges`, if it is wanted.
+  Node add(std::vector<std::string> texts, std::vector<Range>* ranges = nullptr);
+
+  Node nodes_count() const { return static_cast<Node>(accepting_.size()); }
 
   Node next(Node node, uint8_t byte) const;
   bool accepts(Node node) const { return accepting_[node]; }

@@ -42,6 +42,10 @@ class Interner {
 
   size_t size() const { return hashes_.size(); }
   size_t numbers_count() const { return numbers_.size(); }
+  size_t memory_bytes() const {
+    return (slots_.capacity() + numbers_.capacity() + from_.capacity()) * sizeof(uint32_t) +
+           hashes_.capacity() * sizeof(uint64_t);
+  }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
