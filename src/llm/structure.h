@@ -37,6 +37,9 @@ struct StructureSpec {
   // absent.
   bool open = false;
 
+  // kJsonSchema: members of objects come in any order, instead of that of the schema.
+  bool any_order = false;
+
   // kJsonSchema and kToolCalls.
   UnknownWords unknown = UnknownWords::kAnnotate;
 

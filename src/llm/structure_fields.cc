@@ -138,9 +138,14 @@ Problem read_options(Members& members, StructureSpec& spec) {
     }
   }
   if (!schema) return std::nullopt;
-  const json::value* value = members.take("additional_properties");
+  if (const json::value* value = members.take("additional_properties")) {
+    if (Problem problem = read_switch(members.param("additional_properties"), *value, "closed",
+                                      "open", spec.open))
+      return problem;
+  }
+  const json::value* value = members.take("property_order");
   if (value == nullptr) return std::nullopt;
-  return read_switch(members.param("additional_properties"), *value, "closed", "open", spec.open);
+  return read_switch(members.param("property_order"), *value, "definition", "any", spec.any_order);
 }
 
 // {name, description, schema, strict}. Not strict would be a hope, so it is strict.

@@ -71,6 +71,7 @@ TEST(StructureFields, EverySpellingMeansTheSame) {
     EXPECT_EQ(spec.text, R"({"b":1,"a":2})") << fields << ": the order of members is kept";
     EXPECT_FALSE(spec.flexible_whitespace) << fields;
     EXPECT_FALSE(spec.open) << fields;
+    EXPECT_FALSE(spec.any_order) << fields;
   }
   for (const char* fields : {R"("response_format":{"type":"regex","regex":"a+"})",
                              R"("structured_outputs":{"regex":"a+"})", R"("guided_regex":"a+")"}) {
@@ -122,6 +123,12 @@ TEST(StructureFields, OptionsStandBesideTheType) {
   EXPECT_FALSE(accepted(R"("response_format":{"type":"json_schema","json_schema":{"schema":{}},)"
                         R"("whitespace":"compact","additional_properties":"closed"})")
                    .open);
+  EXPECT_TRUE(accepted(R"("response_format":{"type":"json_schema","json_schema":{"schema":{}},)"
+                       R"("property_order":"any"})")
+                  .any_order);
+  EXPECT_TRUE(accepted(R"("structured_outputs":{"json":{},"property_order":"any"})").any_order);
+  EXPECT_FALSE(
+      accepted(R"("structured_outputs":{"json":{},"property_order":"definition"})").any_order);
 }
 
 TEST(StructureFields, WhatIsWrongIsSaidWithItsPlace) {
@@ -166,6 +173,14 @@ TEST(StructureFields, WhatIsWrongIsSaidWithItsPlace) {
       {R"("response_format":{"type":"json_object","whitespace":"some"})", "invalid_value",
        "response_format.whitespace",
        "response_format.whitespace must be \"compact\" or \"flexible\""},
+      {R"("response_format":{"type":"json_schema","json_schema":{"schema":{}},)"
+       R"("property_order":"bottom"})",
+       "invalid_value", "response_format.property_order",
+       "response_format.property_order must be \"definition\" or \"any\""},
+      {R"("response_format":{"type":"json_object","property_order":"any"})",
+       "unsupported_parameter", "response_format.property_order",
+       "response_format.property_order is not supported beside type, json_object, whitespace; "
+       "take it out"},
       {R"("response_format":{"type":"choice","choice":[]})", "invalid_value",
        "response_format.choice",
        "response_format.choice must be an array of strings, such as [\"yes\", \"no\"], not an "

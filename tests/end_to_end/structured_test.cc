@@ -110,6 +110,40 @@ TEST_P(Structured, EveryAnswerIsValidUnderItsSchemaOrSaysThatItWasCut) {
   }
 }
 
+TEST_P(Structured, MembersComeInAnyOrderWhereThatIsAskedFor) {
+  const json::object schema = {
+      {"type", "object"},
+      {"properties",
+       {{"a", {{"type", "boolean"}}}, {"b", {{"enum", {1, 2}}}}, {"c", {{"type", "null"}}}}},
+      {"required", {"a", "b"}}};
+  json::object format = format_of(schema);
+  format["property_order"] = "any";
+  std::string requests;
+  for (int i = 0; i < 24; ++i) {
+    requests += chat_line("row-" + std::to_string(i), "the house",
+                          {{"max_tokens", 100}, {"seed", i}, {"response_format", format}});
+  }
+  format["property_order"] = "bottom";
+  requests += chat_line("wrong", "the house", {{"response_format", format}});
+  folder_.write("requests.jsonl", requests);
+  const Ended ended = folder_.windrow(
+      {"run", "requests.jsonl", "-o", "results.jsonl", "--model", "model.gguf", "--rows-max", "8"});
+  const auto errors = read_log(folder_, "results.errors.jsonl");
+  ASSERT_EQ(errors.size(), 1U) << ended;
+  EXPECT_THAT(errors[0].text,
+              ::testing::HasSubstr(R"(response_format.property_order must be \"definition\" or )"));
+  const auto validator = schema::Validator::compile(schema, {.closed_by_default = true});
+  ASSERT_TRUE(validator);
+  std::set<std::string> firsts;
+  for (const LogLine& line : read_log(folder_, "results.jsonl")) {
+    const std::string content = content_of(line.json);
+    const auto violation = validator->check(content);
+    EXPECT_FALSE(violation) << violation->message << "\n" << content;
+    firsts.insert(content.substr(0, 4));
+  }
+  EXPECT_GT(firsts.size(), 1U);
+}
+
 TEST_P(Structured, EveryKindOfStructure) {
   const auto line = [](std::string_view id, const json::object& format) {
     return completion_line(id, "the house",

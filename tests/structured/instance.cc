@@ -235,6 +235,16 @@ Instance make_instance(const SchemaCase& schema, Random& random) {
   return InstanceMaker(schema, random).make(*schema.root, 0);
 }
 
+void shuffle_members(Instance& instance, Random& random) {
+  for (Instance& part : instance.parts)
+    shuffle_members(part, random);
+  for (size_t i = instance.names.size(); i > 1; --i) {
+    const size_t other = random.below(i);
+    std::swap(instance.names[i - 1], instance.names[other]);
+    std::swap(instance.parts[i - 1], instance.parts[other]);
+  }
+}
+
 std::string compact(const Instance& instance) {
   std::string text;
   write(instance, text);

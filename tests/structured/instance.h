@@ -24,6 +24,9 @@ struct Instance {
 // Lives no longer than the schema.
 Instance make_instance(const SchemaCase& schema, Random& random);
 
+// Of all objects but those that are values of an enum or const.
+void shuffle_members(Instance& instance, Random& random);
+
 std::string compact(const Instance& instance);
 
 // JSON in UTF-8, most of them; some are no JSON at all.

@@ -71,6 +71,12 @@ TEST_P(Levels, AnswersWithFreeWhitespaceAreToo) {
   check(GetParam(), 3, options);
 }
 
+TEST_P(Levels, AnswersInAnyOrderAreToo) {
+  TrialOptions options;
+  options.property_order = grammar::PropertyOrder::kAny;
+  check(GetParam(), 6, options);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Levels, testing::Range(1, kLevels + 1));
 
 TEST(Generator, GivesTheSameForTheSameSeed) {

@@ -63,6 +63,7 @@ Trial run_trial(int level, uint64_t seed, const TrialVocabulary& vocabulary,
   Trial trial{.schema = make_schema(level, seed)};
   grammar::SchemaOptions how;
   how.whitespace = options.whitespace;
+  how.property_order = options.property_order;
   auto made = grammar::schema_grammar(written_schema(trial.schema), how);
   if (!made) {
     trial.refusal = made.error().message;
@@ -77,7 +78,8 @@ Trial run_trial(int level, uint64_t seed, const TrialVocabulary& vocabulary,
     trial.texts.push_back({.kind = kind, .text = std::move(text), .accepted = taken});
   };
   for (int i = 0; i < options.instances; ++i) {
-    const Instance instance = make_instance(trial.schema, random);
+    Instance instance = make_instance(trial.schema, random);
+    if (options.property_order == grammar::PropertyOrder::kAny) shuffle_members(instance, random);
     add(TrialText::Kind::kInstance, compact(instance));
     for (int j = 0; j < options.misses; ++j)
       add(TrialText::Kind::kNearMiss, near_miss(instance, random));

@@ -20,6 +20,7 @@ struct TrialOptions {
   int walks = 3;
   uint64_t walk_tokens_max = 200;  // that are drawn freely
   grammar::Whitespace whitespace = grammar::Whitespace::kCompact;
+  grammar::PropertyOrder property_order = grammar::PropertyOrder::kDefinition;
 };
 
 struct TrialText {

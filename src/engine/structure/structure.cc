@@ -42,12 +42,14 @@ Result<json::value> parsed_schema(const llm::StructureSpec& spec) {
 // The structure as a part of a grammar, which may have calls of tools as well.
 Result<grammar::Part> form_part(grammar::GrammarBuilder& builder, const llm::StructureSpec& spec,
                                 const grammar::GiveUp& give_up, const SchemaWords& words) {
-  grammar::SchemaOptions options{.whitespace = spec.flexible_whitespace
-                                                   ? grammar::Whitespace::kFlexible
-                                                   : grammar::Whitespace::kCompact,
-                                 .open = spec.open,
-                                 .unknown = words.unknown,
-                                 .warn = words.warn};
+  grammar::SchemaOptions options{
+      .whitespace =
+          spec.flexible_whitespace ? grammar::Whitespace::kFlexible : grammar::Whitespace::kCompact,
+      .open = spec.open,
+      .property_order =
+          spec.any_order ? grammar::PropertyOrder::kAny : grammar::PropertyOrder::kDefinition,
+      .unknown = words.unknown,
+      .warn = words.warn};
   switch (spec.kind) {
     case Kind::kJsonSchema: {
       const Result<json::value> schema = parsed_schema(spec);

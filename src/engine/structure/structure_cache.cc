@@ -9,10 +9,10 @@ namespace {
 
 // All that two specs must have alike. Texts are told apart by their lengths.
 std::string key_of(const llm::StructureSpec& spec) {
-  std::string key =
-      fmt::format("{}{}{}{} {} ", static_cast<int>(spec.kind), spec.flexible_whitespace ? 'f' : 'c',
-                  spec.open ? 'o' : 'c', spec.unknown == llm::UnknownWords::kRefuse ? 'r' : 'a',
-                  spec.text.size());
+  std::string key = fmt::format(
+      "{}{}{}{}{} {} ", static_cast<int>(spec.kind), spec.flexible_whitespace ? 'f' : 'c',
+      spec.open ? 'o' : 'c', spec.any_order ? 'a' : 'd',
+      spec.unknown == llm::UnknownWords::kRefuse ? 'r' : 'a', spec.text.size());
   key += spec.text;
   const llm::ToolChoice& calls = spec.tool_choice;
   key += fmt::format(" {}{} {} ", static_cast<int>(calls.use), calls.parallel ? 's' : 'o',

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <map>
 #include <set>
 
 #include "base/testing/manual_clock.h"
@@ -89,6 +90,24 @@ TEST_F(StructuredRequestsTest, EveryKindIsAnsweredAndChecked) {
     }
   }
   EXPECT_GT(model.stats().forced_tokens, 0);
+}
+
+// The two orders are different structures of one backend.
+TEST_F(StructuredRequestsTest, MembersComeInTheOrderThatIsAskedFor) {
+  GenerationBackend model = backend();
+  llm::StructureSpec spec = {
+      .kind = Kind::kJsonSchema,
+      .text = R"({"type":"object","properties":{"yes":{"const":1},"no":{"const":2}},)"
+              R"("required":["yes","no"]})"};
+  std::map<bool, std::set<std::string>> texts;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    spec.any_order = seed % 2 == 1;
+    llm::Request request = completion(spec);
+    request.sampling.seed = seed;
+    texts[spec.any_order].insert(answer(ask(model, std::move(request))).choices.at(0).text);
+  }
+  EXPECT_EQ(texts[false], std::set<std::string>{R"({"yes":1,"no":2})"});
+  EXPECT_EQ(texts[true], (std::set<std::string>{R"({"yes":1,"no":2})", R"({"no":2,"yes":1})"}));
 }
 
 TEST_F(StructuredRequestsTest, EachChoiceGoesItsOwnWay) {

@@ -19,11 +19,11 @@ namespace windrow::grammar {
 class GrammarWriter {
  public:
   // Both outlive this.
-  GrammarWriter(Conjunctions& conjunctions, JsonParts& parts)
+  GrammarWriter(Conjunctions& conjunctions, JsonParts& parts, PropertyOrder order)
       : conjunctions_(conjunctions),
         parts_(parts),
         arrays_(conjunctions, parts, [this](NodeId id) { return write(id); }),
-        objects_(conjunctions, parts, [this](NodeId id) { return write(id); }) {}
+        objects_(conjunctions, parts, [this](NodeId id) { return write(id); }, order) {}
   GrammarWriter(const GrammarWriter&) = delete;
   GrammarWriter& operator=(const GrammarWriter&) = delete;
 

@@ -40,9 +40,20 @@ Part JsonParts::spaced(Part value) {
 }
 
 Part JsonParts::name(std::string_view name) {
+  const std::string written = name_text(name);
+  if (!flexible_) return text(written);
+  return builder_.sequence({text(written), space(), text(":"), space()});
+}
+
+std::string JsonParts::name_text(std::string_view name) const {
   const std::string quoted = json_quoted(name);
-  if (!flexible_) return text(quoted + (spaced_ ? ": " : ":"));
-  return builder_.sequence({text(quoted), space(), text(":"), space()});
+  if (flexible_) return quoted;
+  return quoted + (spaced_ ? ": " : ":");
+}
+
+Part JsonParts::behind_name(Part value) {
+  if (!flexible_) return value;
+  return builder_.sequence({space(), text(":"), space(), value});
 }
 
 Part JsonParts::comma_name(std::string_view name) {

@@ -40,6 +40,11 @@ class JsonParts {
   // The same, and it differs from all distinct names before it in the object. Not empty.
   Part distinct_name_in(const CharDfa* names);
 
+  // A member in two pieces, for GrammarBuilder::members(): its name as a text, and all behind it,
+  // for a value with the white space after it.
+  std::string name_text(std::string_view name) const;
+  Part behind_name(Part value);
+
   Part any_string();
   Part string_of_length(uint32_t min, std::optional<uint32_t> max);
   Part string_in(const CharDfa& texts);  // not empty

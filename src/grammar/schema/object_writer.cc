@@ -16,6 +16,7 @@ bool counts_members(const ObjectShape& shape) {
 }  // namespace
 
 Result<Part> ObjectWriter::write(const Node& node) {
+  if (order_ == PropertyOrder::kAny) return write_in_any_order(node);
   if (!counts_members(node.objects)) return write_plain(node);
   return CountedObject(conjunctions_, parts_, write_value_, node).write();
 }
@@ -34,14 +35,14 @@ Result<std::vector<ObjectWriter::MemberParts>> ObjectWriter::write_members(const
 }
 
 // One member with a name that is not declared; nothing where there can be none.
-Result<std::optional<Part>> ObjectWriter::write_undeclared(const Node& node) {
-  Result<std::vector<NameClass>> classes = name_classes(conjunctions_, node);
-  if (!classes) return classes.error();
+Result<std::optional<Part>> ObjectWriter::write_undeclared(const std::vector<NameClass>& classes,
+                                                           bool distinct) {
   std::vector<Part> choices;
-  for (const NameClass& one : *classes) {
+  for (const NameClass& one : classes) {
     Result<Part> value = write_value_(one.value);
     if (!value) return value.error();
-    const Part name = parts_.name_in(one.names ? &*one.names : nullptr);
+    const CharDfa* const names = one.names ? &*one.names : nullptr;
+    const Part name = distinct ? parts_.distinct_name_in(names) : parts_.name_in(names);
     choices.push_back(parts_.builder().sequence({name, parts_.spaced(*value)}));
   }
   if (choices.empty()) return std::optional<Part>();
@@ -55,7 +56,9 @@ Result<Part> ObjectWriter::write_plain(const Node& node) {
   GrammarBuilder& builder = parts_.builder();
   Result<std::vector<MemberParts>> members = write_members(node);
   if (!members) return members.error();
-  Result<std::optional<Part>> undeclared = write_undeclared(node);
+  Result<std::vector<NameClass>> classes = name_classes(conjunctions_, node);
+  if (!classes) return classes.error();
+  Result<std::optional<Part>> undeclared = write_undeclared(*classes, false);
   if (!undeclared) return undeclared.error();
 
   const Part closing = parts_.mark("}");

@@ -16,8 +16,12 @@ namespace windrow::grammar {
 class ObjectWriter {
  public:
   // All outlive this. `write_value` writes the value of a member of these objects.
-  ObjectWriter(Conjunctions& conjunctions, JsonParts& parts, WriteNode write_value)
-      : conjunctions_(conjunctions), parts_(parts), write_value_(std::move(write_value)) {}
+  ObjectWriter(Conjunctions& conjunctions, JsonParts& parts, WriteNode write_value,
+               PropertyOrder order)
+      : conjunctions_(conjunctions),
+        parts_(parts),
+        write_value_(std::move(write_value)),
+        order_(order) {}
 
   // A node without allowed values. Errors as Conjunctions::find(); kInvalid also: too many
   // patterns, demands or states.
@@ -31,12 +35,15 @@ class ObjectWriter {
   };
 
   Result<Part> write_plain(const Node& node);
+  Result<Part> write_in_any_order(const Node& node);  // any_order_writer.cc
   Result<std::vector<MemberParts>> write_members(const Node& node);
-  Result<std::optional<Part>> write_undeclared(const Node& node);
+  Result<std::optional<Part>> write_undeclared(const std::vector<NameClass>& classes,
+                                               bool distinct);
 
   Conjunctions& conjunctions_;
   JsonParts& parts_;
   WriteNode write_value_;
+  PropertyOrder order_;
 };
 
 }  // namespace windrow::grammar

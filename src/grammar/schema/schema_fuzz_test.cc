@@ -190,6 +190,7 @@ TEST_P(SchemaFuzz, EndsWithAGrammarOrAnErrorWithAPlace) {
     const SchemaOptions options{
         .whitespace = random.chance(0.2) ? Whitespace::kFlexible : Whitespace::kCompact,
         .open = random.chance(0.3),
+        .property_order = random.chance(0.3) ? PropertyOrder::kAny : PropertyOrder::kDefinition,
         .limits = {.parts_max = 20'000, .bytes_max = 8u << 20}};
     const std::string text = json::serialize(schema);
     SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << text);

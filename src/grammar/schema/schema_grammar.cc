@@ -17,7 +17,7 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   if (!root) return root.error();
   GrammarBuilder builder;
   JsonParts parts(builder, options.whitespace);
-  GrammarWriter writer(conjunctions, parts);
+  GrammarWriter writer(conjunctions, parts, options.property_order);
   Result<Part> part = writer.write_root(*root);
   if (!part) return part.error();
   auto grammar = builder.finish(*part, options.limits);
@@ -34,7 +34,7 @@ Result<Part> schema_part(GrammarBuilder& builder, const json::value& schema,
   Result<NodeId> root = possible_root(conjunctions, *read);
   if (!root) return root.error();
   JsonParts parts(builder, options.whitespace);
-  GrammarWriter writer(conjunctions, parts);
+  GrammarWriter writer(conjunctions, parts, options.property_order);
   Result<Part> part = writer.write_root(*root);
   if (!part) return part;
   // A choice that has another text would hide it.

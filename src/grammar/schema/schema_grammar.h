@@ -1,5 +1,6 @@
 // A JSON Schema as a grammar of the JSON texts that are valid under it, with properties in the
-// order of the schema. docs/structured.md has the keywords. Pure, any thread.
+// order of the schema or, as an option, in any order. docs/structured.md has the keywords. Pure,
+// any thread.
 //
 // A keyword that cannot be enforced is refused with its JSON pointer. Names that are no keyword
 // have no effect, as the standard says, unless they look like a misspelt one (keywords.h).
@@ -22,6 +23,11 @@ enum class Whitespace : uint8_t {
   kFlexible,  // up to 8 blanks, tabs and line breaks between two words
 };
 
+enum class PropertyOrder : uint8_t {
+  kDefinition,  // the order of the schema's text
+  kAny,
+};
+
 // Unknown keywords and formats.
 enum class UnknownWords : uint8_t {
   kAnnotate,  // have no effect and cause a warning; misspelt keywords are refused
@@ -37,6 +43,9 @@ struct SchemaOptions {
   // If `additionalProperties` is absent beside `properties` or `patternProperties`, other
   // properties are not allowed; with `open` they are, as in the standard.
   bool open = false;
+
+  // Of objects that an enum or const gives as a whole, the order is theirs in any case.
+  PropertyOrder property_order = PropertyOrder::kDefinition;
 
   UnknownWords unknown = UnknownWords::kAnnotate;
   Warn warn = nullptr;  // null: warnings are dropped

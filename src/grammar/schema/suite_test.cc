@@ -91,6 +91,7 @@ class SuiteTest : public ::testing::TestWithParam<bool> {
     const std::string where = std::string(draft.folder) + "/" + file + ": " +
                               std::string(group.at("description").as_string());
     const SchemaLanguage language(schema, {.open = GetParam()});
+    const SchemaLanguage any(schema, {.open = GetParam(), .property_order = PropertyOrder::kAny});
     const bool nothing = language.error().starts_with("no value is valid");
     if (!language.made() && !nothing) {
       EXPECT_TRUE(language.error().starts_with("at #")) << where << ": " << language.error();
@@ -105,6 +106,11 @@ class SuiteTest : public ::testing::TestWithParam<bool> {
       const std::string text = compact_json(testing::in_definition_order(schema, data));
       const bool accepted = language.made() && language.has(text);
       const bool in_some_order = accepted || (language.made() && has_some_order(language, data));
+      if (any.made() && accepted) {
+        EXPECT_TRUE(any.has(text)) << "in any order: " << name;
+      } else if (any.made() && !test.at("valid").as_bool()) {
+        EXPECT_FALSE(has_some_order(any, data)) << "in any order: " << name;
+      }
       if (!test.at("valid").as_bool()) {
         ++(in_some_order ? count.invalid_accepted : count.invalid);
         EXPECT_FALSE(in_some_order) << "invalid accepted: " << name << " " << text;

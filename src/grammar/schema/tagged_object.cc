@@ -45,8 +45,12 @@ bool is_writable(std::string_view name) {
 class TagWriter {
  public:
   TagWriter(GrammarBuilder& builder, Conjunctions& conjunctions, GrammarWriter& writer,
-            const TagForm& form)
-      : builder_(builder), conjunctions_(conjunctions), writer_(writer), form_(form) {}
+            const TagForm& form, PropertyOrder order)
+      : builder_(builder),
+        conjunctions_(conjunctions),
+        writer_(writer),
+        form_(form),
+        order_(order) {}
 
   Result<Part> write(NodeId id) {
     const Node& node = conjunctions_[id];
@@ -74,6 +78,7 @@ class TagWriter {
                           "them out");
     }
     std::vector<Part> parts;
+    GrammarBuilder::Members members;  // instead of `parts`, in any order
     for (const Member& member : node.objects.members) {
       if (!is_writable(member.name)) {
         return schema_error(node.pointer,
@@ -91,12 +96,22 @@ class TagWriter {
                             "no value of it can be written between tags");
       }
       if (!*value) continue;
-      const Part part = builder_.sequence(
-          {builder_.text(form_.key_open + member.name + form_.key_close), **value, close()});
+      const std::string name = form_.key_open + member.name + form_.key_close;
+      if (order_ == PropertyOrder::kAny) {
+        members.named.push_back({.name = name,
+                                 .value = builder_.sequence({**value, close()}),
+                                 .required = member.required});
+        continue;
+      }
+      const Part part = builder_.sequence({builder_.text(name), **value, close()});
       parts.push_back(member.required ? part : builder_.repeat(part, 0, 1));
     }
     Result<std::optional<Part>> undeclared = write_undeclared(node);
     if (!undeclared) return undeclared.error();
+    if (order_ == PropertyOrder::kAny) {
+      members.other = *undeclared;
+      return builder_.members(std::move(members));
+    }
     if (*undeclared) parts.push_back(builder_.repeat(**undeclared, 0, std::nullopt));
     return parts.empty() ? builder_.nothing() : builder_.sequence(std::move(parts));
   }
@@ -201,6 +216,7 @@ class TagWriter {
   Conjunctions& conjunctions_;
   GrammarWriter& writer_;
   const TagForm& form_;
+  PropertyOrder order_;
   const std::string end_pattern_ = escaped(form_.end_mark);
 };
 
@@ -219,8 +235,9 @@ Result<Part> tagged_object_part(GrammarBuilder& builder, const json::value& sche
   Result<CharDfa> ending = regex_dfa(escaped(form.end_mark), RegexMeaning::kSearch);
   if (!ending) return ending.error();
   parts.leave_out(*std::move(ending));
-  GrammarWriter writer(conjunctions, parts);
-  Result<Part> part = TagWriter(builder, conjunctions, writer, form).write(*root);
+  GrammarWriter writer(conjunctions, parts, options.property_order);
+  Result<Part> part =
+      TagWriter(builder, conjunctions, writer, form, options.property_order).write(*root);
   if (!part) return part;
   if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
   return part;

@@ -18,15 +18,17 @@ TaggedKind kind_of(std::string_view name) {
 
 class TaggedLanguage {
  public:
-  explicit TaggedLanguage(std::string_view schema) {
+  explicit TaggedLanguage(std::string_view schema,
+                          PropertyOrder order = PropertyOrder::kDefinition) {
     GrammarBuilder builder;
-    Result<Part> part = tagged_object_part(builder, boost::json::parse(schema),
-                                           {.key_open = "<p=",
-                                            .key_close = ">\n",
-                                            .value_close = "\n</p>\n",
-                                            .end_mark = "</p>",
-                                            .kind_of = kind_of},
-                                           {.whitespace = Whitespace::kSpaced});
+    Result<Part> part =
+        tagged_object_part(builder, boost::json::parse(schema),
+                           {.key_open = "<p=",
+                            .key_close = ">\n",
+                            .value_close = "\n</p>\n",
+                            .end_mark = "</p>",
+                            .kind_of = kind_of},
+                           {.whitespace = Whitespace::kSpaced, .property_order = order});
     if (!part) {
       error_ = part.error().message;
       return;
@@ -67,6 +69,21 @@ TEST(TaggedObject, MembersComeInOrderAndThoseThatMayBeLeftOut) {
         "<p=text_a>\na\n</p>\n<p=text_c>\ny\n</p>\n", "<p=text_a>\na</p>b\n</p>\n",
         "<p=text_a>\na\n</p>\n<p=text_a>\na\n</p>\n", "<p=text_a>\n\xFF\n</p>\n",
         "<p=text_a>\na\n</p>\n<p=other>\n1\n</p>\n"})
+    EXPECT_FALSE(language.has(other)) << other;
+}
+
+TEST(TaggedObject, MembersComeInAnyOrderWhereThatIsWanted) {
+  const TaggedLanguage language(
+      R"({"type":"object","properties":{"text_a":{"type":"string"},"json_b":{"type":"integer"}},
+          "required":["text_a"],"additionalProperties":{"type":"boolean"}})",
+      PropertyOrder::kAny);
+  ASSERT_EQ(language.error(), "");
+  EXPECT_TRUE(language.has("<p=text_a>\na\n</p>\n"));
+  EXPECT_TRUE(language.has("<p=json_b>\n4\n</p>\n<p=text_a>\na\n</p>\n"));
+  EXPECT_TRUE(language.has("<p=o>\ntrue\n</p>\n<p=text_a>\n\n</p>\n<p=json_b>\n4\n</p>\n"));
+  for (const char* other :
+       {"", "<p=json_b>\n4\n</p>\n", "<p=text_a>\na\n</p>\n<p=text_a>\na\n</p>\n",
+        "<p=json_b>\n4\n</p>\n<p=text_a>\na\n</p>\n<p=json_b>\n4\n</p>\n"})
     EXPECT_FALSE(language.has(other)) << other;
 }
 
