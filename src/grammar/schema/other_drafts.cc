@@ -1,7 +1,8 @@
 #include "grammar/schema/other_drafts.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
-#include <string_view>
 
 namespace windrow::grammar {
 namespace {
@@ -42,10 +43,10 @@ Result<void> OtherDrafts::check(const Schema& schema) const {
       if (!reached[part.value()]) open.push_back(part);
     });
   }
-  for (const auto& [place, pointer] : keywords_) {
+  for (const auto& [place, name] : keywords_) {
     if (!reached[place.value()]) continue;
     return schema_error(
-        pointer,
+        fmt::format("{}/{}", schema[place].pointer, name),
         "the draft of this schema does not have this keyword, and within not, if "
         "and oneOf that changes what is valid; name in $schema a draft that has it");
   }

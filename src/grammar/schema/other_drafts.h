@@ -2,7 +2,7 @@
 // allow what the standard does not. Pure, one thread.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,10 +13,8 @@ namespace windrow::grammar {
 
 class OtherDrafts {
  public:
-  // The draft lacks the keyword at `pointer`, which is one of the place.
-  void add_keyword(SchemaId place, std::string pointer) {
-    keywords_.emplace_back(place, std::move(pointer));
-  }
+  // The draft lacks this keyword of the place. `name` outlives this.
+  void add_keyword(SchemaId place, std::string_view name) { keywords_.emplace_back(place, name); }
 
   // Whether this place holds must not hold, or is asked: of not, of if, one of oneOf.
   void add_judged(SchemaId place) { judged_.push_back(place); }
@@ -25,7 +23,7 @@ class OtherDrafts {
   Result<void> check(const Schema& schema) const;
 
  private:
-  std::vector<std::pair<SchemaId, std::string>> keywords_;
+  std::vector<std::pair<SchemaId, std::string_view>> keywords_;
   std::vector<SchemaId> judged_;
 };
 

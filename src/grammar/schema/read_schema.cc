@@ -25,6 +25,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kNodesMax = 200'000;
+constexpr size_t kPointersBytesMax = 32'000'000;  // they grow with the depth
+constexpr size_t kPointerShown = 200;
 constexpr size_t kStepsBetweenQuestions = 256;
 
 // Reads one place of the schema after the other; what a place refers to waits in a list, so the
@@ -42,10 +44,14 @@ class SchemaReader final : public Places {
         return Error{ErrorKind::kUnavailable, "reading the schema took too long"};
       }
       if (schema_.nodes.size() + copied_ > kNodesMax) {
-        return schema_error(waiting_[i].pointer,
+        return schema_error(schema_[waiting_[i].id].pointer,
                             fmt::format("the schema has more than {} parts", kNodesMax));
       }
-      current_ = waiting_[i];
+      if (pointers_bytes_ > kPointersBytesMax) {
+        return schema_error(schema_[waiting_[i].id].pointer.substr(0, kPointerShown),
+                            "the schemas below this one are nested too deep");
+      }
+      current_ = {waiting_[i], schema_[waiting_[i].id].pointer};
       if (Result<void> done = read_place(); !done) return done.error();
     }
     if (Result<void> ends = check_ends(); !ends) return ends.error();
@@ -59,6 +65,7 @@ class SchemaReader final : public Places {
 
   SchemaId add(SchemaNode node) override {
     const SchemaId id = next_id();
+    pointers_bytes_ += node.pointer.size();
     schema_.nodes.push_back(std::move(node));
     return id;
   }
@@ -67,17 +74,19 @@ class SchemaReader final : public Places {
   struct Waiting {
     const json::value* value = nullptr;
     SchemaId id;
-    std::string pointer;
     References::Resource resource = References::kRoot;
+  };
+  struct Current : Waiting {
+    std::string pointer;
   };
 
   SchemaId place_in(const json::value& value, std::string pointer, References::Resource outer) {
     const auto [found, is_new] = place_of_.try_emplace(&value, next_id());
     if (!is_new) return found->second;
     SchemaNode& node = schema_.nodes.emplace_back();
-    node.pointer = pointer;
-    waiting_.push_back(
-        {&value, found->second, std::move(pointer), references_.resource_of(value, outer)});
+    pointers_bytes_ += pointer.size();
+    node.pointer = std::move(pointer);
+    waiting_.push_back({&value, found->second, references_.resource_of(value, outer)});
     return found->second;
   }
 
@@ -164,8 +173,7 @@ class SchemaReader final : public Places {
 
   void note_drafts(const json::object& object) {
     for (const auto& [name, value] : object) {
-      if (!has_keyword(draft_, name, value))
-        other_drafts_.add_keyword(current_.id, current_.pointer + "/" + std::string(name));
+      if (!has_keyword(draft_, name, value)) other_drafts_.add_keyword(current_.id, name);
     }
     // By a draft without it, an if would say nothing at all.
     const json::value* condition = object.if_contains("if");
@@ -294,7 +302,8 @@ class SchemaReader final : public Places {
   Schema schema_;
   std::unordered_map<const json::value*, SchemaId> place_of_;
   std::vector<Waiting> waiting_;
-  Waiting current_;
+  Current current_;
+  size_t pointers_bytes_ = 0;
   OtherDrafts other_drafts_;
   size_t copied_ = 0;  // members and items that were copied for unevaluatedProperties and -Items
 };
