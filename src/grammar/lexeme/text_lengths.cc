@@ -10,7 +10,7 @@
 namespace windrow::grammar {
 namespace {
 
-using State = TextLengths::State;
+using LengthState = TextLengths::State;
 constexpr uint32_t kEndless = TextLengths::kEndless;
 
 // Edges looked at to work out lengths one by one: about 50 ms.
@@ -20,17 +20,17 @@ constexpr uint64_t kRowsBytesMax = 8U << 20;
 // The edges of an automaton without what they are on.
 struct Graph {
   std::vector<uint32_t> from{0};
-  std::vector<State> to;
+  std::vector<LengthState> to;
   std::vector<bool> accepting;
   size_t between = 0;  // an edge to one of the first states is a whole character
 
   size_t size() const { return accepting.size(); }
-  std::span<const State> next(State state) const {
+  std::span<const LengthState> next(LengthState state) const {
     return std::span(to).subspan(from[state], from[state + 1] - from[state]);
   }
-  uint32_t chars(State target) const { return target < between ? 1 : 0; }
+  uint32_t chars(LengthState target) const { return target < between ? 1 : 0; }
 
-  void end_state(std::vector<State>& targets) {
+  void end_state(std::vector<LengthState>& targets) {
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
     to.insert(to.end(), targets.begin(), targets.end());
@@ -42,8 +42,8 @@ struct Graph {
 Graph graph_of(const CharDfa& dfa) {
   Graph graph;
   graph.between = dfa.states_count();
-  std::vector<State> targets;
-  for (State state = 0; state < dfa.states_count(); ++state) {
+  std::vector<LengthState> targets;
+  for (LengthState state = 0; state < dfa.states_count(); ++state) {
     for (const CharDfa::Edge& edge : dfa.edges(state))
       targets.push_back(edge.to);
     graph.accepting.push_back(dfa.accepts(state));
@@ -56,7 +56,7 @@ Graph graph_of(const ByteDfa& dfa, size_t between) {
   Graph graph;
   graph.between = between;
   graph.accepting = dfa.accepting;
-  std::vector<State> targets;
+  std::vector<LengthState> targets;
   for (size_t state = 0; state < dfa.states_count(); ++state) {
     const ByteDfa::State* const row = &dfa.next_of[state * dfa.classes_count];
     for (uint32_t i = 0; i < dfa.classes_count; ++i) {
@@ -72,13 +72,13 @@ Graph reversed(const Graph& graph) {
   Graph back;
   back.from.assign(graph.size() + 1, 0);
   back.to.resize(graph.to.size());
-  for (const State to : graph.to)
+  for (const LengthState to : graph.to)
     ++back.from[to + 1];
   for (size_t i = 1; i < back.from.size(); ++i)
     back.from[i] += back.from[i - 1];
   std::vector<uint32_t> at(back.from.begin(), back.from.end() - 1);
-  for (State state = 0; state < graph.size(); ++state) {
-    for (const State to : graph.next(state))
+  for (LengthState state = 0; state < graph.size(); ++state) {
+    for (const LengthState to : graph.next(state))
       back.to[at[to]++] = state;
   }
   return back;
@@ -239,7 +239,7 @@ class TextLengths::Finder {
     return {};
   }
 
-  // Those that this one depends on are known for `length`.
+  // The lengths of states that this one depends on are known up to `length`.
   bool can_end_with(State state, uint32_t length) const {
     if (length == 0 && graph_.accepting[state]) return true;
     return std::ranges::any_of(graph_.next(state), [&](State to) {

@@ -50,7 +50,7 @@ class TextLengths {
   // Of all states that can be reached from a state, with itself.
   struct Ahead {
     uint32_t shortest_max = 0;
-    uint32_t longest_max = 0;  // of those whose longest() has an end; 0 if there are none
+    uint32_t longest_max = 0;  // of the states whose longest() has an end; 0 if there are none
     bool all_endless = true;   // none of them has an end
     bool gaps = false;         // the lengths of one have gaps that count
   };
