@@ -166,7 +166,7 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
   }
   const Node& node = (*this)[id];
   if (node.kind != Node::Kind::kChoice || node.choices.size() > 1) return id;
-  return known_[key] = node.choices.front();  // those who met it before have a choice of one
+  return known_[key] = node.choices.front();  // where it was met before, it is a choice of one
 }
 
 Result<Terms> Conjunctions::terms_of(NodeId id) const {

@@ -21,7 +21,7 @@ const json::value& boolean(bool value) {
   return both[value ? 1 : 0];
 }
 
-// The ways to break the rules of one place. Those about values of different types are independent
+// The ways to break the rules of one place. Ways about values of different types are independent
 // of each other: the first ways of all types make one place, the second ways another one.
 class Breaks {
  public:
