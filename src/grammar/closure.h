@@ -38,6 +38,9 @@ class Closure {
   void leave(StackId stack);  // something is over; this comes after it
   void run();
 
+  // Whether a name below this node of the texts may still be written, with such a stack.
+  bool is_left(StackId stack, TextTrie::Node node) const;
+
   // Joins positions that differ only in their stacks, and sorts them.
   void unite_positions();
 

@@ -62,6 +62,12 @@ bool Closure::may_write(const Frame& before, TextTrie::Range range) const {
   return sets.lacks_some(at.written, range, members.required);
 }
 
+bool Closure::is_left(StackId stack, TextTrie::Node node) const {
+  const TextTrie::Range range = grammar_.names[node - grammar_.names_from];
+  return std::ranges::any_of(stacks_.frames(stack),
+                             [&](const Frame& frame) { return may_write(frame, range); });
+}
+
 void Closure::resume_members(const Frame& frame) {
   MembersFrame at = MembersFrame::of(frame);
   if (at.before_name) return expand_members(frame.node, at, frame.below);

@@ -44,6 +44,7 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId st
   const size_t depths =
       size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max());
   states_.resize(depths);
+  names_.resize(depths);
   ended_.resize(depths);
 }
 
@@ -122,14 +123,14 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
     const Job& job = jobs_.back();
     const TokenTrie& trie = *job.trie;
     const std::span<const TokenTrie::Node> nodes = trie.nodes();
-    if (!begun_) used += begin(job);
+    if (!begun_) used += begin(recognizer, job);
     const uint32_t end = nodes[job.node].end;
     const size_t steps_before = recognizer.steps_found();
     while (at_ < end && used < nodes_max) {
       const TokenTrie::Node& node = nodes[at_];
       const StateId before = states_[node.depth - 1U];
-      const StateId state =
-          before == Recognizer::kDead ? before : recognizer.step(before, node.byte);
+      const StateId state = before == Recognizer::kDead ? before : step(recognizer, node);
+      const bool in_name = state != Recognizer::kDead && names_[node.depth].found < node.depth;
       const bool breaks =
           !job.is_plain && ended_[node.depth - 1U] && is_line_break(static_cast<char>(node.byte));
       ++used;
@@ -141,7 +142,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
         at_ = node.end;
         continue;
       }
-      if (job.is_plain && all_allowed_in_state(recognizer.plain(state), trie, at_)) {
+      if (job.is_plain && !in_name && all_allowed_in_state(recognizer.plain(state), trie, at_)) {
         if (!job.forbids) {
           allow(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;
@@ -152,7 +153,8 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
       if (!job.forbids) allow(trie.own_tokens(at_));
       depth_ = node.depth;
       states_[depth_] = state;
-      ended_[depth_] = breaks || (state != Recognizer::kDead && recognizer.can_end(state));
+      ended_[depth_] =
+          breaks || (state != Recognizer::kDead && !in_name && recognizer.can_end(state));
       ++at_;
     }
     used += (recognizer.steps_found() - steps_before) * kStepFound;
@@ -164,9 +166,33 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
   return true;
 }
 
-size_t MaskWalk::begin(const Job& job) {
+// The state after the byte of a node, whose parent leads somewhere. Where that is within a name,
+// the last state that was found, before it.
+StateId MaskWalk::step(Recognizer& recognizer, const TokenTrie::Node& node) {
+  const InName& before = names_[node.depth - 1U];
+  InName& here = names_[node.depth];
+  here = {.node = TextTrie::kNone, .found = node.depth, .byte = node.byte};
+  StateId state = states_[node.depth - 1U];
+  if (before.node != TextTrie::kNone) {
+    const TextTrie::Node next = recognizer.name_step(state, before.node, node.byte);
+    if (next == TextTrie::kNone) return Recognizer::kDead;
+    if (!recognizer.grammar().texts.accepts(next)) {
+      here.node = next;
+      here.found = before.found;
+      return state;
+    }
+    for (uint16_t depth = before.found + 1U; depth < node.depth; ++depth)
+      state = recognizer.step(state, names_[depth].byte);
+  }
+  state = recognizer.step(state, node.byte);
+  here.node = recognizer.name_node(state);
+  return state;
+}
+
+size_t MaskWalk::begin(Recognizer& recognizer, const Job& job) {
   if (!job.forbids) allow(job.trie->own_tokens(job.node));
   states_[1] = job.state;
+  names_[1] = {.node = recognizer.name_node(job.state), .found = 1};
   ended_[1] = job.ended;
   depth_ = 1;
   at_ = job.node + 1;

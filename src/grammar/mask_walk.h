@@ -47,7 +47,8 @@ class MaskWalk {
   void limit_plain(const Recognizer& recognizer, const Position& lexeme);
   void add_plain_jobs(Recognizer& recognizer, StateId state);
   void add_special_jobs(Recognizer& recognizer, StateId state, const TokenTrie& trie, bool begun);
-  size_t begin(const Job& job);
+  size_t begin(Recognizer& recognizer, const Job& job);
+  StateId step(Recognizer& recognizer, const TokenTrie::Node& node);
   void allow(std::span<const Token> tokens);
   void forbid(std::span<const Token> tokens);
 
@@ -58,7 +59,15 @@ class MaskWalk {
   uint32_t at_ = 0;
   uint16_t depth_ = 0;           // of the last node that leads somewhere
   std::vector<StateId> states_;  // after each byte of the path to at_; may be kDead
-  std::vector<bool> ended_;      // there, the text may have ended, with line breaks since
+
+  // Within names of members in any order no states are found, only nodes of the names.
+  struct InName {
+    TextTrie::Node node = TextTrie::kNone;  // kNone: it is not within names
+    uint16_t found = 0;                     // the depth of the last state that was found
+    uint8_t byte = 0;                       // of the path
+  };
+  std::vector<InName> names_;  // after each byte of the path; states_ has the last one found
+  std::vector<bool> ended_;    // there, the text may have ended, with line breaks since
 };
 
 }  // namespace windrow::grammar

@@ -143,6 +143,21 @@ void Recognizer::find_dead(StateId state) {
   }
 }
 
+TextTrie::Node Recognizer::name_node(StateId state) const {
+  const std::span<const Position> here = positions(state);
+  if (here.size() != 1 || here[0].automaton != Automata::kTexts || can_end(state) ||
+      here[0].state < grammar_->names_from)
+    return TextTrie::kNone;
+  return here[0].state;
+}
+
+TextTrie::Node Recognizer::name_step(StateId state, TextTrie::Node node, uint8_t byte) const {
+  const TextTrie::Node next = grammar_->texts.next(node, byte);
+  if (next == TextTrie::kNone || !closure_.is_left(positions(state)[0].stack, next))
+    return TextTrie::kNone;
+  return next;
+}
+
 std::optional<uint8_t> Recognizer::only_byte(StateId state) {
   std::optional<uint8_t> only;
   for (uint32_t byte_class = 0; byte_class < classes_.count(); ++byte_class) {

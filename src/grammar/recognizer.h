@@ -75,6 +75,15 @@ class Recognizer {
   bool too_complex() const { return too_complex_; }
   void reset_too_complex() { too_complex_ = false; }
 
+  // If the state is only within names of members in any order: the node of the texts it is at, in a
+  // tree that goes on. kNone for others. Steps from there need no states of their own: with
+  // name_step() a mask looks at thousands of names at little cost.
+  TextTrie::Node name_node(StateId state) const;
+
+  // The node behind one more byte, of a name that may still be written in `state`; kNone if there
+  // is none.
+  TextTrie::Node name_step(StateId state, TextTrie::Node node, uint8_t byte) const;
+
   // The one byte that can follow, if there is only one; nothing also if the text cannot continue.
   std::optional<uint8_t> only_byte(StateId state);
 
