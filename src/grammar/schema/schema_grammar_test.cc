@@ -359,6 +359,20 @@ TEST(SchemaGrammar, LargeLengthsBesideFormatsAreCounted) {
                   {"\"" + longest + "\""}, {R"("https://a.example")", "\"" + longest + "a\""});
 }
 
+TEST(SchemaGrammar, PatternsThatOnlyCountInTheEndHaveTheirLengths) {
+  const std::string name = R"("type":"string","pattern":"^[a-z][a-z0-9]{2,40}$")";
+  expect_language("{" + name + "}", {R"("a12")", "\"a" + std::string(40, '0') + '"'},
+                  {R"("a1")", R"("")", R"("012")", "\"a" + std::string(41, '0') + '"'});
+  expect_language("{" + name + R"(,"minLength":5,"maxLength":6})", {R"("a1234")", R"("a12345")"},
+                  {R"("a123")", R"("a123456")"});
+  expect_language(R"({"enum":["a","abc","abcd"],)" + name + "}", {R"("abc")", R"("abcd")"},
+                  {R"("a")"});
+  expect_language(
+      R"({"not":{"pattern":"^[a-c]{9,12}$"},"type":"string","pattern":"^[a-c]{8,13}$"})",
+      {R"("aaaaaaaa")", R"("aaaaaaaaaaaaa")"}, {R"("aaaaaaaaa")", R"("aaaaaaaaaaaa")"});
+  EXPECT_THAT(error_of("{" + name + R"(,"minLength":42})"), HasSubstr("no text follows"));
+}
+
 TEST(SchemaGrammar, LargeLengthsBesideLargePatternsAreCounted) {
   const auto words = [](size_t count, size_t bytes) {
     std::string text = "\"";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "grammar/lexeme/formats.h"
@@ -33,7 +34,50 @@ std::string automaton_key(const StringRules& rules) {
   return key;
 }
 
+// Shorter repetitions are not worth counting.
+constexpr size_t kFoldedMin = 8;
+
+bool same_characters(std::span<const CharDfa::Edge> a, std::span<const CharDfa::Edge> b) {
+  return std::ranges::equal(a, b, {}, &CharDfa::Edge::on, &CharDfa::Edge::on);
+}
+
+// An automaton that only counts in the end (`^[a-z][a-z0-9]{4,60}$`): whose states are a chain, the
+// last ones with the same characters, and from some length on accept. A loop takes the place of
+// the repetition, so all its states share masks. Others stay as they are.
+CountedTexts folded(const CharDfa& dfa) {
+  const size_t last = dfa.empty() ? 0 : dfa.states_count() - 1;
+  if (last < kFoldedMin || !dfa.edges(static_cast<CharDfa::State>(last)).empty())
+    return {.dfa = dfa, .count = {}};
+  const auto edges = [&dfa](size_t state) { return dfa.edges(static_cast<CharDfa::State>(state)); };
+  size_t min = last;
+  for (size_t state = 0; state <= last; ++state) {
+    const bool accepts = dfa.accepts(static_cast<CharDfa::State>(state));
+    if (accepts) min = std::min(min, state);
+    const bool is_chain = std::ranges::all_of(
+        edges(state), [state](const CharDfa::Edge& edge) { return edge.to == state + 1; });
+    if (!is_chain || (!accepts && min < state)) return {.dfa = dfa, .count = {}};
+  }
+  size_t loop = last - 1;
+  while (loop > 0 && same_characters(edges(loop - 1), edges(last - 1)))
+    --loop;
+  if (last - loop < kFoldedMin) return {.dfa = dfa, .count = {}};
+  RangeDfa made;
+  for (size_t state = 0; state <= loop; ++state) {
+    made.begin_state(true);
+    for (const CharDfa::Edge& edge : edges(state))
+      made.add_edge(edge.on, static_cast<RangeDfa::State>(std::min(state + 1, loop)));
+  }
+  return {.dfa = CharDfa(made),
+          .count = {.min = static_cast<uint32_t>(min), .max = static_cast<uint32_t>(last)}};
+}
+
 }  // namespace
+
+bool CountedTexts::contains(std::string_view utf8) const {
+  const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  const auto length = static_cast<uint64_t>(std::ranges::count_if(utf8, is_first));
+  return dfa.contains(utf8) && length >= count.min && length <= count.max;
+}
 
 Result<const CharDfa*> TextAutomata::pattern(const std::string& pattern) {
   const auto found = patterns_.find(pattern);
@@ -115,9 +159,9 @@ Result<CountedTexts> TextAutomata::join(const StringRules& rules) {
   Result<CharDfa> all = wanted(rules);
   if (!all) return all.error();
   if (Result<void> done = subtract(rules, *all); !done) return done.error();
-  CountedTexts texts{
-      .dfa = *std::move(all),
-      .count = {.min = rules.length_min, .max = rules.length_max.value_or(CharCount::kEndless)}};
+  CountedTexts texts = folded(*all);
+  texts.count.min = std::max(texts.count.min, rules.length_min);
+  texts.count.max = std::min(texts.count.max, rules.length_max.value_or(CharCount::kEndless));
   if (texts.empty() || texts.count.allows_all()) return texts;
   Result<TextLengths> lengths = TextLengths::find(texts.dfa, texts.count);
   if (!lengths) return lengths.error();

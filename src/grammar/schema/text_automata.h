@@ -21,6 +21,7 @@ struct CountedTexts {
   CharCount count;  // allows all that the automaton has anyway
 
   bool empty() const { return dfa.empty(); }
+  bool contains(std::string_view utf8) const;
 };
 
 class TextAutomata {
