@@ -179,7 +179,7 @@ TEST(StructureFields, WhatIsWrongIsSaidWithItsPlace) {
        "response_format.property_order must be \"definition\" or \"any\""},
       {R"("response_format":{"type":"json_object","property_order":"any"})",
        "unsupported_parameter", "response_format.property_order",
-       "response_format.property_order is not supported beside type, json_object, whitespace; "
+       "response_format.property_order is not supported beside type, schema, whitespace; "
        "take it out"},
       {R"("response_format":{"type":"choice","choice":[]})", "invalid_value",
        "response_format.choice",
