@@ -44,6 +44,10 @@ class Automata {
     return all_facts(automaton)[state].goes_on;
   }
 
+  bool is_distinct(uint32_t automaton) const {
+    return automaton != kTexts && grammar_.is_distinct[automaton - 1];
+  }
+
   // Nothing is known of literal texts: these facts say nothing.
   PlainFacts facts(uint32_t automaton, uint32_t state) const {
     if (automaton == kTexts) return {};

@@ -25,7 +25,7 @@ std::vector<uint32_t> ranks_of(const Grammar& grammar) {
   const auto opened_by = [&](const Grammar::Node& node) {
     if (node.kind == Kind::kTexts || node.kind == Kind::kLexeme) return uint32_t{0};
     if (node.kind == Kind::kMembers) return grammar.members[node.members].has_other ? 1U : 0U;
-    if (node.kind == Kind::kRepeat) return uint32_t{1};
+    if (node.kind == Kind::kRepeat || node.kind == Kind::kContainer) return uint32_t{1};
     if (node.kind == Kind::kChoice) return node.count;
     uint32_t count = 0;
     while (count < node.count) {
@@ -79,11 +79,12 @@ void Closure::begin() {
   can_end_ = false;
 }
 
-void Closure::arrive(const Position& position) {
+void Closure::arrive(const Position& position, bool may_go_on, bool may_end) {
   if (position.automaton == Automata::kTexts && position.state >= grammar_.names_from)
     return arrive_in_name(position);
-  if (automata_.goes_on(position.automaton, position.state)) positions_.push_back(position);
-  if (automata_.accepts(position.automaton, position.state)) leave(position.stack);
+  if (may_go_on && automata_.goes_on(position.automaton, position.state))
+    positions_.push_back(position);
+  if (may_end && automata_.accepts(position.automaton, position.state)) leave(position.stack);
 }
 
 void Closure::open(uint32_t node, StackId stack) {
@@ -150,6 +151,9 @@ void Closure::expand(uint32_t number, StackId stack) {
       return;
     case Kind::kMembers:
       return expand_members(number, {}, stack);
+    case Kind::kContainer:
+      open(children[0], stacks_.push({number, 0, 0, stack}));
+      return;
   }
 }
 
@@ -161,6 +165,7 @@ void Closure::resume(const Frame& frame) {
   const Grammar::Node& node = grammar_.nodes[frame.node];
   if (node.kind == Kind::kMembers) return resume_members(frame);
   const uint32_t* const children = grammar_.children.data() + node.first;
+  if (node.kind == Kind::kContainer) return leave(frame.below);
   if (node.kind == Kind::kRepeat) {
     if (frame.second > 0) {
       open(children[0],

@@ -33,7 +33,10 @@ class Closure {
   // --- a step: begin(), any number of the next three, run()
 
   void begin();
-  void arrive(const Position& position);  // the text is here, in a lexeme or at its end
+  void arrive(const Position& position) { arrive(position, true, true); }
+
+  // The text is here, in a lexeme, if it may go on in it; and at its end, if it may end.
+  void arrive(const Position& position, bool may_go_on, bool may_end);
   void open(uint32_t node, StackId stack);
   void leave(StackId stack);  // something is over; this comes after it
   void run();

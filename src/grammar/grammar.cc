@@ -3,18 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "base/ensure.h"
 #include "grammar/grammar_nodes.h"
 #include "grammar/lexeme/byte_dfa.h"
+#include "grammar/lexeme/distinct_texts.h"
 #include "grammar/lexeme/regex.h"
 
 namespace windrow::grammar {
 
 struct GrammarBuilder::Parts {
   std::vector<BuilderPart> all;
+  std::map<std::shared_ptr<const ByteDfa>, Part> distinct;  // each automaton is there once
 
   Part add(BuilderPart part) {
     all.push_back(std::move(part));
@@ -54,7 +57,16 @@ Part GrammarBuilder::lexeme(std::shared_ptr<const CountedDfa> dfa) {
 }
 
 Part GrammarBuilder::distinct_lexeme(std::shared_ptr<const ByteDfa> dfa) {
-  return lexeme(std::move(dfa));
+  const auto [found, is_new] = parts_->distinct.try_emplace(dfa);
+  if (!is_new) return found->second;
+  ENSURE(dfa->accepting.empty() || !dfa->accepting[0], "the empty text is no distinct lexeme");
+  found->second = parts_->add(
+      {.kind = BuilderPart::Kind::kLexeme, .is_distinct = true, .dfa = with_first_state(dfa)});
+  return found->second;
+}
+
+Part GrammarBuilder::container(Part body) {
+  return parts_->add({.kind = BuilderPart::Kind::kContainer, .children = parts_->numbers({body})});
 }
 
 Part GrammarBuilder::sequence(std::vector<Part> parts) {
@@ -120,6 +132,7 @@ size_t GrammarBuilder::parts_count() const {
 Result<std::shared_ptr<const Grammar>> GrammarBuilder::finish(Part root,
                                                               const GrammarLimits& limits) {
   const uint32_t number = parts_->numbers({root})[0];
+  parts_->distinct.clear();
   return finish_grammar(std::exchange(parts_->all, {}), number, limits);
 }
 

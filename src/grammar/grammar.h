@@ -41,10 +41,24 @@ class GrammarBuilder {
   Part lexeme(std::shared_ptr<const ByteDfa> dfa);
   Part lexeme(std::shared_ptr<const CountedDfa> dfa);
 
-  // A lexeme whose text differs from those of all distinct lexemes before it in the same JSON array
-  // or object: the names of an object whose members are counted, the items of a uniqueItems. Each
-  // value has one text in `dfa`.
+  // A lexeme whose text differs from those of all distinct lexemes before it in the same container,
+  // not counting containers within it: the items of an array with uniqueItems, the names of an
+  // object whose members are counted. Each value has one text in `dfa`, and none is empty
+  // (lexeme/distinct_texts.h).
+  //
+  // A grammar with distinct lexemes has all of its arrays and objects in containers, but for
+  // literal texts: so all readings of a text agree in which container they are, and where in it a
+  // distinct lexeme begins and ends. Else a row is given up (Matcher::too_complex).
+  //
+  // Where no text of the lexeme is left, what leads to it is not allowed either. But a grammar that
+  // needs a number of distinct texts must have so many (text_counts): the i-th a choice of i.
   Part distinct_lexeme(std::shared_ptr<const ByteDfa> dfa);
+
+  // An array or object, brackets included, or whatever else distinct lexemes are compared within.
+  // Behind a container, something comes before the next one that is in the same container. Costs
+  // nothing in a grammar without distinct lexemes.
+  Part container(Part body);
+
   Part sequence(std::vector<Part> parts);
   Part choice(std::vector<Part> parts);  // at least one part
 

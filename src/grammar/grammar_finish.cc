@@ -6,6 +6,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/ensure.h"
@@ -37,6 +38,7 @@ class Finisher {
     find_parents();
     find_productive();
     if (!productive_[root_]) return has_no_text();
+    find_distinct();
     find_nullable();
     if (auto error = left_recursion()) return *std::move(error);
     return emit();
@@ -166,6 +168,11 @@ class Finisher {
         [](uint32_t, const std::vector<bool>&) { return false; });
   }
 
+  void find_distinct() {
+    for (const uint32_t part : reachable())
+      grammar_->has_distinct |= parts_[part].is_distinct;
+  }
+
   Error has_no_text() const {
     std::vector<bool> seen(parts_.size());
     std::vector<uint32_t> todo = {root_};
@@ -273,7 +280,8 @@ class Finisher {
   // --- the grammar ---
 
   uint32_t resolved(uint32_t part) const {
-    while (parts_[part].kind == PartKind::kRule)
+    while (parts_[part].kind == PartKind::kRule ||
+           (parts_[part].kind == PartKind::kContainer && !grammar_->has_distinct))
       part = parts_[part].children[0];
     return part;
   }
@@ -348,6 +356,8 @@ class Finisher {
         return;
       case PartKind::kMembers:
         return fill_members(node, part);
+      case PartKind::kContainer:
+        return set_children(node, NodeKind::kContainer, {node_for(resolved(part.children[0]))});
       case PartKind::kRule:
         return;  // resolved before
     }
@@ -450,8 +460,9 @@ class Finisher {
 
   uint32_t automaton(const BuilderPart& part) {
     const std::shared_ptr<const ByteDfa>& dfa = part.dfa;
-    const auto [found, added] = automaton_of_.try_emplace(
-        std::pair(dfa.get(), part.counted.get()), static_cast<uint32_t>(grammar_->automata.size()));
+    const auto [found, added] =
+        automaton_of_.try_emplace(std::tuple(dfa.get(), part.counted.get(), part.is_distinct),
+                                  static_cast<uint32_t>(grammar_->automata.size()));
     if (!added) return found->second;
     // Several counts may share one automaton.
     if (charged_.insert(dfa.get()).second) {
@@ -461,6 +472,7 @@ class Finisher {
     if (part.counted != nullptr) automata_bytes_ += part.counted->memory_bytes();
     grammar_->automata.push_back(dfa);
     grammar_->counted.push_back(part.counted);
+    grammar_->is_distinct.push_back(part.is_distinct);
     return found->second;
   }
 
@@ -478,7 +490,8 @@ class Finisher {
   std::shared_ptr<Grammar> grammar_ = std::make_shared<Grammar>();
   std::vector<uint32_t> node_of_;  // by part
   std::vector<uint32_t> order_;    // the part of a node
-  boost::unordered_flat_map<std::pair<const ByteDfa*, const CountedDfa*>, uint32_t> automaton_of_;
+  boost::unordered_flat_map<std::tuple<const ByteDfa*, const CountedDfa*, bool>, uint32_t>
+      automaton_of_;
   boost::unordered_flat_set<const ByteDfa*> charged_;
   size_t automata_bytes_ = 0;
   std::vector<std::vector<std::string>> names_of_members_;  // as Grammar::members

@@ -21,7 +21,15 @@ class Grammar {
   static constexpr uint32_t kUnbounded = UINT32_MAX;
 
   struct Node {
-    enum class Kind : uint8_t { kTexts, kLexeme, kSequence, kChoice, kRepeat, kMembers };
+    enum class Kind : uint8_t {
+      kTexts,
+      kLexeme,
+      kSequence,
+      kChoice,
+      kRepeat,
+      kMembers,
+      kContainer
+    };
 
     Kind kind = Kind::kSequence;
     bool nullable = false;  // the empty text is one of its texts
@@ -54,13 +62,25 @@ class Grammar {
   std::vector<TextTrie::Range> names;           // which members begin like these nodes
   std::vector<std::shared_ptr<const ByteDfa>> automata;
   std::vector<std::shared_ptr<const CountedDfa>> counted;  // the same with counts, or null
-  size_t bytes = 0;                                        // memory of all of it
+  std::vector<bool> is_distinct;  // by automaton: a distinct lexeme; containers are there for these
+  bool has_distinct = false;
+  size_t bytes = 0;  // memory of all of it
 };
 
 struct BuilderPart {
-  enum class Kind : uint8_t { kText, kLexeme, kSequence, kChoice, kRepeat, kMembers, kRule };
+  enum class Kind : uint8_t {
+    kText,
+    kLexeme,
+    kSequence,
+    kChoice,
+    kRepeat,
+    kMembers,
+    kRule,
+    kContainer
+  };
 
   Kind kind = Kind::kText;
+  bool is_distinct = false;                   // kLexeme
   std::string text;                           // kText; kRule: its name
   std::shared_ptr<const ByteDfa> dfa;         // kLexeme
   std::shared_ptr<const CountedDfa> counted;  // the same with counts, or null

@@ -14,6 +14,8 @@ CompiledGrammar::Machine::Machine(std::shared_ptr<const Grammar> grammar,
       grammar_bytes_(grammar->bytes),
       // More than the bytes of any token.
       recognizer_(std::move(grammar), static_cast<uint32_t>(tables_->token_bytes_max()) + 1),
+      distinct_(recognizer_.grammar().has_distinct ? std::make_unique<DistinctLexemes>(recognizer_)
+                                                   : nullptr),
       is_too_complex_(recognizer_.too_complex()),
       states_bytes_limit_(std::max(options.states_bytes_max, 2 * recognizer_.memory_bytes())),
       empty_mask_(std::make_shared<TokenMask>(tables_->vocabulary_size())) {}
@@ -29,30 +31,57 @@ void CompiledGrammar::Machine::remove(StateHolder& holder) {
   (holder.previous_ != nullptr ? holder.previous_->next_ : first_holder_) = holder.next_;
 }
 
-std::shared_ptr<const TokenMask> CompiledGrammar::Machine::known_mask(StateId key) {
-  const auto found = masks_.find(key);
-  if (found == masks_.end()) return nullptr;
-  found->second.used = true;
-  return found->second.mask;
+std::optional<uint8_t> CompiledGrammar::Machine::only_byte(const TextPoint& point,
+                                                           std::string& bytes) {
+  if (distinct_ == nullptr) return recognizer_.only_byte(point.state);
+  std::optional<uint8_t> only;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    if (recognizer_.step(point.state, static_cast<uint8_t>(byte)) == Recognizer::kDead) continue;
+    TextPoint behind = point;
+    if (!distinct_->step(behind, bytes, static_cast<uint8_t>(byte))) continue;
+    if (only) return std::nullopt;
+    only = static_cast<uint8_t>(byte);
+  }
+  return only;
 }
 
-std::shared_ptr<const TokenMask> CompiledGrammar::Machine::keep_mask(StateId key, TokenMask mask) {
+std::optional<CompiledGrammar::Machine::KnownMask> CompiledGrammar::Machine::known_mask(
+    StateId key) {
+  const auto found = masks_.find(key);
+  if (found == masks_.end()) return std::nullopt;
+  found->second.used = true;
+  return found->second.known;
+}
+
+CompiledGrammar::Machine::KnownMask CompiledGrammar::Machine::keep_mask(StateId key,
+                                                                        MaskWalk& walk) {
+  TokenMask mask = walk.take();
+  std::vector<Token> at_risk = walk.take_at_risk();
   if (recognizer_.can_end(key)) {
     for (const Token token : tables_->end_tokens())
       mask.allow(token);
   }
-  auto kept = std::make_shared<const TokenMask>(std::move(mask));
-  if (masks_.try_emplace(key, Kept{.mask = kept}).second) masks_order_.push_back(key);
+  KnownMask known{.mask = std::make_shared<const TokenMask>(std::move(mask)), .at_risk = {}};
+  if (!at_risk.empty()) {
+    std::ranges::sort(at_risk, {}, [this](Token token) { return tables_->bytes(token); });
+    known.at_risk = std::make_shared<const std::vector<Token>>(std::move(at_risk));
+  }
+  if (masks_.try_emplace(key, Kept{.known = known}).second) {
+    masks_order_.push_back(key);
+    at_risk_bytes_ += known.at_risk_bytes();
+  }
   limit_masks();
-  return kept;
+  return known;
 }
 
 // Evicts the oldest, except those used since they were last looked at, which count as new again
 // (second chance).
 void CompiledGrammar::Machine::limit_masks() {
   const size_t each = sizeof(TokenMask) + empty_mask_->words().size_bytes() + 2 * sizeof(Kept);
-  const size_t most = std::max<size_t>(1, options_.masks_bytes_max / each);
-  while (masks_order_.size() > most) {
+  const auto too_large = [&] {
+    return masks_order_.size() * each + at_risk_bytes_ > options_.masks_bytes_max;
+  };
+  while (masks_order_.size() > 1 && too_large()) {
     const StateId oldest = masks_order_.front();
     masks_order_.pop_front();
     const auto found = masks_.find(oldest);
@@ -60,6 +89,7 @@ void CompiledGrammar::Machine::limit_masks() {
       found->second.used = false;
       masks_order_.push_back(oldest);
     } else {
+      at_risk_bytes_ -= found->second.known.at_risk_bytes();
       masks_.erase(found);
     }
   }
@@ -90,7 +120,8 @@ void CompiledGrammar::Machine::yield_to_waiting() const {
 size_t CompiledGrammar::Machine::memory_bytes() const {
   const size_t masks =
       masks_.size() * (sizeof(Kept) + sizeof(TokenMask) + empty_mask_->words().size_bytes());
-  return sizeof(*this) + grammar_bytes_ + recognizer_.memory_bytes() + masks;
+  const size_t distinct = distinct_ == nullptr ? 0 : distinct_->memory_bytes() + at_risk_bytes_;
+  return sizeof(*this) + grammar_bytes_ + recognizer_.memory_bytes() + masks + distinct;
 }
 
 }  // namespace windrow::grammar

@@ -8,8 +8,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "grammar/distinct_lexemes.h"
 #include "grammar/mask_walk.h"
 #include "grammar/matcher.h"
 #include "grammar/recognizer.h"
@@ -53,6 +56,19 @@ class CompiledGrammar::Machine {
   const TokenTables& tables() const { return *tables_; }
   Recognizer& recognizer() { return recognizer_; }
 
+  // Null in a grammar without distinct lexemes.
+  DistinctLexemes* distinct() { return distinct_.get(); }
+
+  // Moves the point behind `byte`; see DistinctLexemes::step.
+  bool step(TextPoint& point, std::string& bytes, uint8_t byte) {
+    if (distinct_ != nullptr) return distinct_->step(point, bytes, byte);
+    point.state = recognizer_.step(point.state, byte);
+    return point.state != Recognizer::kDead;
+  }
+
+  // The one byte that can follow, as Recognizer::only_byte.
+  std::optional<uint8_t> only_byte(const TextPoint& point, std::string& bytes);
+
   // Whether the grammar is too complex before the first byte.
   bool is_too_complex() const { return is_too_complex_; }
 
@@ -66,11 +82,21 @@ class CompiledGrammar::Machine {
   // Whether all states with this key come after some text.
   bool has_begun(StateId key) { return key != mask_key(Recognizer::kFirst); }
 
-  // Null if it is not cached.
-  std::shared_ptr<const TokenMask> known_mask(StateId key);
+  // A mask by the state alone; the tokens that depend on the texts of distinct lexemes (MaskWalk).
+  struct KnownMask {
+    std::shared_ptr<const TokenMask> mask;
+    std::shared_ptr<const std::vector<Token>> at_risk;  // null if there are none
 
-  // Caches a mask and returns it, with the end tokens if the text can end.
-  std::shared_ptr<const TokenMask> keep_mask(StateId key, TokenMask mask);
+    size_t at_risk_bytes() const {
+      return at_risk == nullptr ? 0 : at_risk->capacity() * sizeof(Token);
+    }
+  };
+
+  // Nothing if it is not cached.
+  std::optional<KnownMask> known_mask(StateId key);
+
+  // Caches the mask of a walk and returns it, with the end tokens if the text can end.
+  KnownMask keep_mask(StateId key, MaskWalk& walk);
   const std::shared_ptr<const TokenMask>& empty_mask() const { return empty_mask_; }
 
   // Forgets states that no holder and no mask needs, if there are too many. States of holders get
@@ -84,7 +110,7 @@ class CompiledGrammar::Machine {
 
  private:
   struct Kept {
-    std::shared_ptr<const TokenMask> mask;
+    KnownMask known;
     bool used = false;  // since limit_masks() last looked at it
   };
 
@@ -96,12 +122,14 @@ class CompiledGrammar::Machine {
   CompiledGrammarOptions options_;
   size_t grammar_bytes_;
   Recognizer recognizer_;
+  std::unique_ptr<DistinctLexemes> distinct_;
   bool is_too_complex_;
   size_t states_bytes_limit_;
   StateHolder* first_holder_ = nullptr;
 
   boost::unordered_flat_map<StateId, Kept> masks_;
   std::deque<StateId> masks_order_;  // oldest first
+  size_t at_risk_bytes_ = 0;         // in masks_
   std::shared_ptr<const TokenMask> empty_mask_;
 };
 

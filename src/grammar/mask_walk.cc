@@ -24,8 +24,9 @@ bool all_allowed_in_state(const PlainState& plain, const TokenTrie& trie, uint32
 
 }  // namespace
 
-MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state, bool begun)
-    : tables_(tables), mask_(0) {
+MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, DistinctLexemes* distinct,
+                   StateId state, bool begun)
+    : tables_(tables), distinct_(distinct), mask_(0) {
   const PlainLoop loop = find_plain_loop(recognizer, state, tables.special_chars_max());
   if (loop.is_one) {
     mask_ = tables.plain_mask(loop.chars);
@@ -46,6 +47,7 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId st
   states_.resize(depths);
   names_.resize(depths);
   ended_.resize(depths);
+  risks_.resize(depths);
 }
 
 // Of the plain tokens that a lexeme allows, forbids those that have too many characters for its
@@ -77,13 +79,15 @@ void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state) {
     const uint32_t node = trie.root_child(static_cast<uint8_t>(byte));
     if (node == TokenTrie::kNone) continue;
     const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
+    const Risk risk = risk_behind({}, state, static_cast<uint8_t>(byte), behind);
     if (behind == Recognizer::kDead) {
       dead.push_back(node);
-    } else if (all_allowed_in_state(recognizer.plain(behind), trie, node)) {
+    } else if (!risk.begun && all_allowed_in_state(recognizer.plain(behind), trie, node)) {
       free.push_back(node);
       free_tokens += trie.subtree_tokens(node).size();
     } else {
-      jobs.push_back({.trie = &trie, .node = node, .state = behind, .is_plain = true});
+      jobs.push_back(
+          {.trie = &trie, .node = node, .state = behind, .risk = risk, .is_plain = true});
     }
   }
   const bool forbids = free_tokens * 2 > trie.tokens_count();
@@ -113,7 +117,8 @@ void MaskWalk::add_special_jobs(Recognizer& recognizer, StateId state, const Tok
     jobs_.push_back({.trie = &trie,
                      .node = node,
                      .state = behind,
-                     .ended = breaks || (is_alive && recognizer.can_end(behind))});
+                     .ended = breaks || (is_alive && recognizer.can_end(behind)),
+                     .risk = risk_behind({}, state, static_cast<uint8_t>(byte), behind)});
   }
 }
 
@@ -142,7 +147,10 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
         at_ = node.end;
         continue;
       }
-      if (job.is_plain && !in_name && all_allowed_in_state(recognizer.plain(state), trie, at_)) {
+      const Risk& risk_before = risks_[node.depth - 1U];
+      const Risk risk = in_name ? risk_before : risk_behind(risk_before, before, node.byte, state);
+      if (job.is_plain && !in_name && !risk.begun &&
+          all_allowed_in_state(recognizer.plain(state), trie, at_)) {
         if (!job.forbids) {
           allow(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;
@@ -151,7 +159,9 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
         continue;
       }
       if (!job.forbids) allow(trie.own_tokens(at_));
+      if (risk.at_risk) add_at_risk(trie.own_tokens(at_));
       depth_ = node.depth;
+      risks_[depth_] = risk;
       states_[depth_] = state;
       ended_[depth_] =
           breaks || (state != Recognizer::kDead && !in_name && recognizer.can_end(state));
@@ -191,6 +201,8 @@ StateId MaskWalk::step(Recognizer& recognizer, const TokenTrie::Node& node) {
 
 size_t MaskWalk::begin(Recognizer& recognizer, const Job& job) {
   if (!job.forbids) allow(job.trie->own_tokens(job.node));
+  if (job.risk.at_risk) add_at_risk(job.trie->own_tokens(job.node));
+  risks_[1] = job.risk;
   states_[1] = job.state;
   names_[1] = {.node = recognizer.name_node(job.state), .found = 1};
   ended_[1] = job.ended;
@@ -198,6 +210,22 @@ size_t MaskWalk::begin(Recognizer& recognizer, const Job& job) {
   at_ = job.node + 1;
   begun_ = true;
   return 1;
+}
+
+// `to` is the state behind `byte`; both states may be kDead.
+MaskWalk::Risk MaskWalk::risk_behind(Risk before, StateId from, uint8_t byte, StateId to) {
+  if (distinct_ == nullptr) return {};
+  Risk risk = before;
+  if (risk.begun && !risk.at_risk && distinct_->may_end(from, byte)) risk.at_risk = true;
+  if (distinct_->begins(to)) risk.begun = true;
+  if (!risk.at_risk &&
+      ((risk.begun && distinct_->has_few_texts(to)) || distinct_->may_block(from, byte, to)))
+    risk.at_risk = true;
+  return risk;
+}
+
+void MaskWalk::add_at_risk(std::span<const Token> tokens) {
+  at_risk_.insert(at_risk_.end(), tokens.begin(), tokens.end());
 }
 
 void MaskWalk::allow(std::span<const Token> tokens) {

@@ -6,12 +6,16 @@
 // If all plain characters may follow, whole subtrees of plain tokens are allowed at once, and
 // inside a string all of them are a mask that is known beforehand (the slices of llguidance). If
 // nearly all may follow, the walk begins with all of them and forbids the rest.
+//
+// With distinct lexemes, it also finds the tokens for which what is behind the first of them within
+// the token may matter (distinct_mask.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "grammar/distinct_lexemes.h"
 #include "grammar/recognizer.h"
 #include "grammar/token_mask.h"
 #include "grammar/token_tables.h"
@@ -22,7 +26,9 @@ namespace windrow::grammar {
 class MaskWalk {
  public:
   // `begun`: there is some text already, so tokens of only line breaks may come after its end.
-  MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state, bool begun);
+  // `distinct` outlives this; null in grammars without distinct lexemes.
+  MaskWalk(const TokenTables& tables, Recognizer& recognizer, DistinctLexemes* distinct,
+           StateId state, bool begun);
 
   // Looks at about `nodes_max` nodes. Returns whether the walk is complete.
   bool advance(Recognizer& recognizer, size_t nodes_max);
@@ -30,16 +36,27 @@ class MaskWalk {
   // The mask, once the walk is complete. Only once.
   TokenMask take() { return std::move(mask_); }
 
+  // Allowed tokens in which a distinct lexeme begins that may turn out to have been seen, or behind
+  // which one must come that may be used up.
+  std::vector<Token> take_at_risk() { return std::move(at_risk_); }
+
   // Appends pointers to the states it still needs, for Recognizer::keep_only.
   void list_states(std::vector<StateId*>& states);
 
  private:
+  // Of the way to a node: whether a distinct lexeme begins on it; whether texts seen can forbid it.
+  struct Risk {
+    bool begun = false;
+    bool at_risk = false;
+  };
+
   // A subtree to walk: its root leads to `state`, or comes after the end of the text.
   struct Job {
     const TokenTrie* trie = nullptr;
     uint32_t node = 0;
     StateId state = 0;
     bool ended = false;  // line breaks may follow
+    Risk risk;
     bool is_plain = false;
     bool forbids = false;  // all its tokens are allowed so far; the walk forbids dead ones
   };
@@ -49,11 +66,15 @@ class MaskWalk {
   void add_special_jobs(Recognizer& recognizer, StateId state, const TokenTrie& trie, bool begun);
   size_t begin(Recognizer& recognizer, const Job& job);
   StateId step(Recognizer& recognizer, const TokenTrie::Node& node);
+  Risk risk_behind(Risk before, StateId from, uint8_t byte, StateId to);
+  void add_at_risk(std::span<const Token> tokens);
   void allow(std::span<const Token> tokens);
   void forbid(std::span<const Token> tokens);
 
   const TokenTables& tables_;
+  DistinctLexemes* const distinct_;
   TokenMask mask_;
+  std::vector<Token> at_risk_;
   std::vector<Job> jobs_;  // the last one is in progress
   bool begun_ = false;
   uint32_t at_ = 0;
@@ -68,6 +89,7 @@ class MaskWalk {
   };
   std::vector<InName> names_;  // after each byte of the path; states_ has the last one found
   std::vector<bool> ended_;    // there, the text may have ended, with line breaks since
+  std::vector<Risk> risks_;
 };
 
 }  // namespace windrow::grammar

@@ -5,6 +5,7 @@
 
 #include "base/ensure.h"
 #include "base/utf8.h"
+#include "grammar/distinct_mask.h"
 #include "grammar/machine.h"
 
 namespace windrow::grammar {
@@ -34,6 +35,13 @@ struct Matcher::Cursor : CompiledGrammar::Machine::StateHolder {
   std::shared_ptr<CompiledGrammar> grammar;
   StateId state = Recognizer::kFirst;
   std::vector<StateId> before;  // each accepted token
+
+  // Only in grammars with distinct lexemes: the texts of these here and before each token, and
+  // their bytes.
+  DistinctTexts texts;
+  std::vector<DistinctTexts> texts_before;
+  std::string texts_bytes;
+
   bool can_end = false;
   bool goes_on = false;
   bool ended = false;       // by the last accepted token
@@ -47,11 +55,38 @@ struct Matcher::Cursor : CompiledGrammar::Machine::StateHolder {
 
   CompiledGrammar::Machine& machine() const { return *grammar->machine_; }
 
+  TextPoint point() const { return {state, texts}; }
+
+  // Requires the lock.
+  void accept(const TextPoint& to) {
+    before.push_back(state);
+    if (machine().distinct() != nullptr) texts_before.push_back(std::exchange(texts, to.texts));
+    move_to(to.state);
+  }
+
   // Requires the lock.
   void move_to(StateId to) {
     state = to;
     can_end = machine().recognizer().can_end(to);
     goes_on = machine().recognizer().goes_on(to);
+  }
+
+  // The mask of the state without the tokens that texts of distinct lexemes forbid. Requires the
+  // lock.
+  std::shared_ptr<const TokenMask> without_seen(const CompiledGrammar::Machine::KnownMask& known,
+                                                StateId key) {
+    if (machine().distinct() == nullptr) return known.mask;
+    const TextPoint here = point();
+    auto mask = distinct_mask({.tables = machine().tables(),
+                               .recognizer = machine().recognizer(),
+                               .distinct = *machine().distinct(),
+                               .point = here,
+                               .bytes = texts_bytes,
+                               .begun = machine().has_begun(key),
+                               .at_risk = known.at_risk.get()},
+                              known.mask);
+    too_complex = machine().recognizer().too_complex();
+    return too_complex ? machine().empty_mask() : mask;
   }
 
   void list_states(std::vector<StateId*>& states) override {
@@ -81,6 +116,9 @@ Matcher::~Matcher() {
 Matcher::Matcher(const Matcher& other) : cursor_(std::make_unique<Cursor>(other.cursor_->grammar)) {
   const CompiledGrammar::Machine::Lock lock(cursor_->machine());
   cursor_->before = other.cursor_->before;
+  cursor_->texts = other.cursor_->texts;
+  cursor_->texts_before = other.cursor_->texts_before;
+  cursor_->texts_bytes = other.cursor_->texts_bytes;
   cursor_->ended = other.cursor_->ended;
   cursor_->bytes_behind = other.cursor_->bytes_behind;
   cursor_->too_complex = other.cursor_->too_complex;
@@ -107,7 +145,7 @@ bool Matcher::accept(Token token) {
   if (tables.is_end(token)) {
     if (!cursor.can_end) return false;
     const CompiledGrammar::Machine::Lock lock(cursor.machine());
-    cursor.before.push_back(cursor.state);
+    cursor.accept(cursor.point());
     cursor.ended = true;
     return true;
   }
@@ -125,22 +163,20 @@ bool Matcher::accept_end(std::string_view bytes) {
   Recognizer& recognizer = machine.recognizer();
   recognizer.reset_too_complex();
   const size_t breaks_from = bytes.find_last_not_of(kLineBreaks) + 1;
-  StateId state = cursor.state;
-  std::optional<StateId> end;
+  TextPoint at = cursor.point();
+  std::optional<TextPoint> end;
   size_t text_bytes = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    const bool begun = i > 0 || machine.has_begun(machine.mask_key(state));
-    if (i >= breaks_from && begun && recognizer.can_end(state)) {
-      end = state;
+    const bool begun = i > 0 || machine.has_begun(machine.mask_key(at.state));
+    if (i >= breaks_from && begun && recognizer.can_end(at.state)) {
+      end = at;
       text_bytes = i;
     }
-    state = recognizer.step(state, static_cast<uint8_t>(bytes[i]));
-    if (state == Recognizer::kDead) break;
+    if (!machine.step(at, cursor.texts_bytes, static_cast<uint8_t>(bytes[i]))) break;
   }
   cursor.too_complex = recognizer.too_complex();
   if (!end || cursor.too_complex) return false;
-  cursor.before.push_back(cursor.state);
-  cursor.move_to(*end);
+  cursor.accept(*end);
   cursor.ended = true;
   cursor.bytes_behind = bytes.size() - text_bytes;
   machine.limit_states();
@@ -153,16 +189,14 @@ bool Matcher::accept_bytes(std::string_view bytes) {
   CompiledGrammar::Machine& machine = cursor.machine();
   const CompiledGrammar::Machine::Lock lock(machine);
   machine.recognizer().reset_too_complex();
-  StateId state = cursor.state;
+  TextPoint at = cursor.point();
   for (const char byte : bytes) {
-    state = machine.recognizer().step(state, static_cast<uint8_t>(byte));
-    if (state == Recognizer::kDead) {
+    if (!machine.step(at, cursor.texts_bytes, static_cast<uint8_t>(byte))) {
       cursor.too_complex = machine.recognizer().too_complex();
       return false;
     }
   }
-  cursor.before.push_back(cursor.state);
-  cursor.move_to(state);
+  cursor.accept(at);
   machine.limit_states();
   return true;
 }
@@ -176,6 +210,10 @@ void Matcher::rollback(size_t tokens_count) {
   const size_t left = cursor.before.size() - tokens_count;
   cursor.move_to(cursor.before[left]);
   cursor.before.resize(left);
+  if (!cursor.texts_before.empty()) {
+    cursor.texts = cursor.texts_before[left];
+    cursor.texts_before.resize(left);
+  }
   cursor.ended = false;
   cursor.bytes_behind = 0;
   cursor.too_complex = cursor.machine().is_too_complex();
@@ -217,13 +255,13 @@ std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
   if (cursor.ended || cursor.too_complex) return machine.empty_mask();
   machine.recognizer().reset_too_complex();
   const StateId key = machine.mask_key(cursor.state);
-  if (auto known = machine.known_mask(key)) {
+  if (const auto known = machine.known_mask(key)) {
     cursor.walk.reset();
-    return known;
+    return cursor.without_seen(*known, key);
   }
   if (cursor.walk == nullptr || cursor.walk_key != key) {
-    cursor.walk = std::make_unique<MaskWalk>(machine.tables(), machine.recognizer(), key,
-                                             machine.has_begun(key));
+    cursor.walk = std::make_unique<MaskWalk>(machine.tables(), machine.recognizer(),
+                                             machine.distinct(), key, machine.has_begun(key));
     cursor.walk_key = key;
   }
   const bool is_over = cursor.walk->advance(machine.recognizer(), nodes_max);
@@ -237,7 +275,7 @@ std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
     machine.limit_states();
     return nullptr;
   }
-  auto mask = machine.keep_mask(key, cursor.walk->take());
+  auto mask = cursor.without_seen(machine.keep_mask(key, *cursor.walk), key);
   cursor.walk.reset();
   machine.limit_states();
   return mask;
@@ -251,16 +289,16 @@ std::string Matcher::forced_bytes(size_t bytes_max) const {
   const CompiledGrammar::Machine::Lock lock(machine);
   Recognizer& recognizer = machine.recognizer();
   recognizer.reset_too_complex();
-  StateId state = cursor.state;
-  while (forced.size() < bytes_max && !recognizer.can_end(state)) {
-    const std::optional<uint8_t> byte = recognizer.only_byte(state);
+  TextPoint at = cursor.point();
+  while (forced.size() < bytes_max && !recognizer.can_end(at.state)) {
+    const std::optional<uint8_t> byte = machine.only_byte(at, cursor_->texts_bytes);
     if (!byte || recognizer.too_complex()) {
       // The character is not decided yet: none of its bytes are returned.
       forced.resize(forced.size() - utf8_incomplete_tail(forced));
       break;
     }
     forced += static_cast<char>(*byte);
-    state = recognizer.step(state, *byte);
+    machine.step(at, cursor_->texts_bytes, *byte);
   }
   machine.limit_states();
   return forced;

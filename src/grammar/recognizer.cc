@@ -110,6 +110,54 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
   return to;
 }
 
+StateId Recognizer::step_without(StateId state, uint8_t byte, std::span<const Ban> bans) {
+  ++steps_found_;
+  const uint32_t from = states_[state].positions_from;
+  closure_.begin();
+  for (uint32_t i = 0; i < states_[state].positions_count; ++i) {
+    Position at = positions_[from + i];
+    at.state = automata_.next(at.automaton, at.state, byte);
+    if (at.state == Automata::kDead) continue;
+    const bool is_banned = !bans.empty() && bans.front().position == i;
+    closure_.arrive(at, !is_banned || !bans.front().goes_on, !is_banned || !bans.front().ends);
+    if (is_banned) bans = bans.subspan(1);
+  }
+  run_closure();
+  const StateId to = intern_closure();
+  if (closure_.too_complex()) too_complex_ = true;
+  return closure_.too_complex() ? kDead : to;
+}
+
+StateId Recognizer::without(StateId state, std::span<const uint32_t> left_out) {
+  std::vector<Position> rest;
+  for (uint32_t i = 0; i < states_[state].positions_count; ++i) {
+    if (!left_out.empty() && left_out.front() == i) {
+      left_out = left_out.subspan(1);
+    } else {
+      rest.push_back(positions_[states_[state].positions_from + i]);
+    }
+  }
+  return intern(rest, states_[state].can_end);
+}
+
+// What lies below has a lower number.
+Recognizer::Depths Recognizer::depths(StackId stack) {
+  while (depths_.size() <= stack) {
+    Depths all{.least = UINT32_MAX, .most = 0};
+    for (const Frame& frame : stacks_.frames(static_cast<StackId>(depths_.size()))) {
+      if (frame.node == Stacks::kEndNode) {
+        all.least = 0;
+        continue;
+      }
+      const uint32_t more = grammar_->nodes[frame.node].kind == Kind::kContainer ? 1 : 0;
+      all.least = std::min(all.least, depths_[frame.below].least + more);
+      all.most = std::max(all.most, depths_[frame.below].most + more);
+    }
+    depths_.push_back(all);
+  }
+  return depths_[stack];
+}
+
 StateId* Recognizer::new_row() {
   if (rows_in_block_ == kRowsPerBlock) {
     row_blocks_.push_back(
@@ -225,8 +273,8 @@ StackId Recognizer::clipped_stack(StackId wanted) {
 
 size_t Recognizer::memory_bytes() const {
   return sizeof(*this) + automata_.memory_bytes() + stacks_.memory_bytes() +
-         clipped_stacks_.capacity() * sizeof(StackId) + states_.capacity() * sizeof(State) +
-         positions_.capacity() * sizeof(Position) +
+         clipped_stacks_.capacity() * sizeof(StackId) + depths_.capacity() * sizeof(Depths) +
+         states_.capacity() * sizeof(State) + positions_.capacity() * sizeof(Position) +
          row_blocks_.size() * kRowsPerBlock * classes_.count() * sizeof(StateId) +
          table_.memory_bytes();
 }
@@ -236,6 +284,8 @@ void Recognizer::keep_only(std::span<StateId* const> kept) {
   const std::vector<State> old_states = std::exchange(states_, {});
   const std::vector<Position> old_positions = std::exchange(positions_, {});
   clipped_stacks_ = {};
+  depths_ = {};
+  ++numbering_;
   row_blocks_.clear();
   rows_in_block_ = kRowsPerBlock;
   table_.clear();

@@ -70,10 +70,38 @@ class Recognizer {
   // Where a text may be when something with this stack is over. Valid until the next step.
   std::span<const Position> positions_after(StackId stack);
 
+  // --- for distinct lexemes (distinct_lexemes.h)
+
+  // What the reading at a position may not do after a step: go on within its lexeme, end there.
+  struct Ban {
+    uint32_t position = 0;  // of positions(), in order
+    bool goes_on = false;
+    bool ends = false;
+  };
+
+  // As step(), without some readings. Not remembered.
+  StateId step_without(StateId state, uint8_t byte, std::span<const Ban> bans);
+
+  // The state without some of its positions, in order; kDead if nothing is left.
+  StateId without(StateId state, std::span<const uint32_t> left_out);
+
+  // In how many containers something with this stack is; readings may differ.
+  struct Depths {
+    uint32_t least = 0;
+    uint32_t most = 0;
+  };
+  Depths depths(StackId stack);
+
+  // Changes when states get new numbers.
+  uint64_t numbering() const { return numbering_; }
+
+  // --- limits
+
   // Whether a step since the last reset could not be made: so many readings were alive at once that
   // following them had no end in sight. Such a step leads to kDead and is not remembered.
   bool too_complex() const { return too_complex_; }
   void reset_too_complex() { too_complex_ = false; }
+  void set_too_complex() { too_complex_ = true; }
 
   // If the state is only within names of members in any order: the node of the texts it is at, in a
   // tree that goes on. kNone for others. Steps from there need no states of their own: with
@@ -135,12 +163,14 @@ class Recognizer {
 
   Stacks stacks_;
   std::vector<StackId> clipped_stacks_;
+  std::vector<Depths> depths_;  // by stack, as far as they were asked for
   std::vector<State> states_;
   std::vector<Position> positions_;
   std::vector<std::unique_ptr<StateId[]>> row_blocks_;  // nothing is moved when they grow
   size_t rows_in_block_ = kRowsPerBlock;
   IdTable table_;
   size_t steps_found_ = 0;
+  uint64_t numbering_ = 0;
   bool too_complex_ = false;
 
   Closure closure_;
