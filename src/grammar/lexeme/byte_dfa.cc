@@ -23,8 +23,7 @@ namespace {
 
 enum class Spelling : uint8_t {
   kUtf8,
-  kJsonString,      // `"`, `\` and control characters escaped, as byte_dfa.h says
-  kJsonStringOnce,  // the same in one way: the short form if there is one, else \u001f
+  kJsonString,  // `"`, `\` and control characters escaped, as byte_dfa.h says
 };
 
 using State = RangeDfa::State;
@@ -139,28 +138,24 @@ class Speller {
         if (targets[i] == RangeDfa::kDead || character / 16 != ten) continue;
         const auto short_form = static_cast<char32_t>(letter);
         if (letter != 0) letters.push_back({{short_form, short_form}, targets[i]});
-        if (letter != 0 && spelling_ == Spelling::kJsonStringOnce) continue;
         add_hex_digit(character % 16, targets[i], ones);
       }
       if (ones.empty()) continue;
       sort(ones);
       tens.push_back({{'0' + ten, '0' + ten}, inner(ones)});
     }
-    if (!tens.empty()) {
-      const State zero_zero = inner(tens);
-      const State zero = inner({'0', '0'}, zero_zero);
-      letters.push_back({{'u', 'u'}, inner({'0', '0'}, zero)});
-    }
+    const State zero_zero = inner(tens);
+    const State zero = inner({'0', '0'}, zero_zero);
+    letters.push_back({{'u', 'u'}, inner({'0', '0'}, zero)});
     sort(letters);
     return inner(letters);
   }
 
-  void add_hex_digit(char32_t digit, State to, std::vector<Edge>& edges) const {
+  static void add_hex_digit(char32_t digit, State to, std::vector<Edge>& edges) {
     if (digit < 10) {
       edges.push_back({{'0' + digit, '0' + digit}, to});
     } else {
-      if (spelling_ == Spelling::kJsonString)
-        edges.push_back({{'A' + digit - 10, 'A' + digit - 10}, to});
+      edges.push_back({{'A' + digit - 10, 'A' + digit - 10}, to});
       edges.push_back({{'a' + digit - 10, 'a' + digit - 10}, to});
     }
   }
@@ -450,11 +445,6 @@ std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa) {
     shared.json = byte_dfa(spelled(shared.ranges, Spelling::kJsonString));
   });
   return shared.json;
-}
-
-std::shared_ptr<const ByteDfa> json_string_once_dfa(const CharDfa& dfa) {
-  ENSURE(!dfa.empty(), "an automaton without any text cannot be run");
-  return byte_dfa(spelled(dfa.ranges(), Spelling::kJsonStringOnce));
 }
 
 std::shared_ptr<const ByteDfa> json_any_string_dfa() {

@@ -45,9 +45,6 @@ std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa);
 // result is cached for the automaton and its copies. Thread-safe.
 std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa);
 
-// The same with one spelling for each text: the short form, else \u001f. Not cached.
-std::shared_ptr<const ByteDfa> json_string_once_dfa(const CharDfa& dfa);
-
 // Shared: any text between quotes, and one character of it.
 std::shared_ptr<const ByteDfa> json_any_string_dfa();
 std::shared_ptr<const ByteDfa> json_any_character_dfa();

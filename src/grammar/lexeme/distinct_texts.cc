@@ -87,28 +87,4 @@ std::shared_ptr<const ByteDfa> with_first_state(const std::shared_ptr<const Byte
   return result;
 }
 
-std::shared_ptr<const ByteDfa> quoted_dfa(const ByteDfa& inside) {
-  auto result = std::make_shared<ByteDfa>();
-  // The quote gets a class of its own, the last one, unless it is alone in one.
-  const uint8_t before = inside.class_of['"'];
-  const bool is_alone = std::ranges::count(inside.class_of, before) == 1;
-  const uint32_t quote = is_alone ? before : inside.classes_count;
-  result->class_of = inside.class_of;
-  result->class_of['"'] = static_cast<uint8_t>(quote);
-  result->classes_count = inside.classes_count + (is_alone ? 0 : 1);
-  const auto end = static_cast<ByteDfa::State>(inside.states_count() + 1);
-  result->next_of.assign((inside.states_count() + 2) * result->classes_count, ByteDfa::kDead);
-  result->next_of[quote] = 1;
-  for (ByteDfa::State state = 0; state < inside.states_count(); ++state) {
-    ByteDfa::State* const row = &result->next_of[(size_t{state} + 1) * result->classes_count];
-    for_successors(inside, state,
-                   [row](ByteDfa::State next, uint32_t number) { row[number] = next + 1; });
-    if (!is_alone && row[before] != ByteDfa::kDead) row[quote] = row[before];  // behind a backslash
-    if (inside.accepting[state]) row[quote] = end;
-  }
-  result->accepting.assign(inside.states_count() + 2, false);
-  result->accepting[end] = true;
-  return result;
-}
-
 }  // namespace windrow::grammar

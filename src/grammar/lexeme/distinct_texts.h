@@ -1,5 +1,5 @@
-// What automata need whose texts must differ from each other: the number of texts in each state, a
-// first state of its own, the quotes as parts of the text. Pure, any thread.
+// What automata need whose texts must differ from each other: the number of texts from each state,
+// and a first state that is only first. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,5 @@ std::vector<uint32_t> text_counts(const ByteDfa& dfa);
 
 // The same texts, with a first state that no byte leads to.
 std::shared_ptr<const ByteDfa> with_first_state(const std::shared_ptr<const ByteDfa>& dfa);
-
-// The texts of `inside`, each between double quotes. `inside` has none itself, except behind a
-// backslash.
-std::shared_ptr<const ByteDfa> quoted_dfa(const ByteDfa& inside);
 
 }  // namespace windrow::grammar

@@ -44,39 +44,5 @@ TEST(DistinctTextsTest, AFirstStateIsNeverReachedAgain) {
   EXPECT_EQ(with_first_state(once), once) << "as it was";
 }
 
-TEST(DistinctTextsTest, QuotesArePartOfTheTexts) {
-  const CharDfa any = CharDfa::any_text();
-  for (const auto& inside : {json_string_dfa(any), json_string_once_dfa(any),
-                             json_string_dfa(regex_dfa("a*\"?", RegexMeaning::kWhole).value()),
-                             dfa_of("[ab]*"), dfa_of("a")}) {
-    const auto quoted = quoted_dfa(*inside);
-    for (const std::string text : {"", "a", "b", "aa", "\\\"", "a\\\"", "\\n", "\\", "\xC3\xA4"}) {
-      EXPECT_EQ(quoted->contains('"' + text + '"'), inside->contains(text)) << text;
-      EXPECT_FALSE(quoted->contains(text));
-      EXPECT_FALSE(quoted->contains('"' + text));
-      if (inside->contains(text)) EXPECT_FALSE(quoted->contains('"' + text + "\"\""));
-    }
-  }
-}
-
-TEST(DistinctTextsTest, AStringIsSpelledOnce) {
-  const auto any = json_string_once_dfa(CharDfa::any_text());
-  for (const std::string_view text :
-       {"", "a/\x7F", "\\n\\t\\r\\b\\f", "\\\"\\\\", "\\u0000\\u001f", "\xF0\x9F\x98\x80"})
-    EXPECT_TRUE(any->contains(text)) << text;
-  for (const std::string_view text : {"\\u000a", "\\u0022", "\\u005c", "\\u001F", "\\u0061", "\\/",
-                                      "\\u00e4", "\\ud83d\\ude00", "\n", "\""})
-    EXPECT_FALSE(any->contains(text)) << text;
-  // As many spellings as texts.
-  const CharDfa some = regex_dfa("[\\x00-\\x22\\\\a-c]{0,2}", RegexMeaning::kWhole).value();
-  EXPECT_EQ(text_counts(*json_string_once_dfa(some))[0], text_counts(*utf8_dfa(some))[0]);
-  EXPECT_GT(text_counts(*json_string_dfa(some))[0], text_counts(*utf8_dfa(some))[0]);
-  // Only those with a short form: no \u at all.
-  const auto breaks = json_string_once_dfa(regex_dfa("[\\n\\t]", RegexMeaning::kWhole).value());
-  EXPECT_TRUE(breaks->contains("\\n"));
-  EXPECT_FALSE(breaks->contains("\\u000a"));
-  EXPECT_EQ(text_counts(*breaks)[0], 2U);
-}
-
 }  // namespace
 }  // namespace windrow::grammar

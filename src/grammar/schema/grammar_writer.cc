@@ -113,7 +113,8 @@ Result<Part> GrammarWriter::write_shape(const Node& node) {
     if ((node.types & writing.types) == 0) continue;
     Result<Part> part = (this->*writing.write)(node);
     if (!part) return part;
-    choices.push_back(*part);
+    const bool structured = (writing.types & (kArrayType | kObjectType)) != 0;
+    choices.push_back(structured ? builder.container(*part) : *part);
   }
   return choices.size() == 1 ? choices.front() : builder.choice(std::move(choices));
 }
