@@ -47,6 +47,15 @@ class Closure {
   // Joins positions that differ only in their stacks, and sorts them.
   void unite_positions();
 
+  // Whether a member can come, where one must: a declared one, or another if `other_can`, which is
+  // asked only where others may come. Of a frame of members.
+  template <class OtherCan>
+  bool can_write_member(const Frame& frame, const OtherCan& other_can) const {
+    if (!MembersFrame::of(frame).before_name) return true;
+    const Grammar::Members& members = grammar_.members[grammar_.nodes[frame.node].members];
+    return may_write(frame, {0, members.count}) || (may_write_other(frame) && other_can());
+  }
+
   // --- the result, valid until begin()
 
   std::span<const Position> positions() const { return positions_; }
@@ -76,6 +85,7 @@ class Closure {
   // Members in any order (closure_members.cc).
   struct MembersRoom;
   MembersRoom room_for_members(uint32_t node, const MembersFrame& at) const;
+  bool may_write_other(const Frame& before) const;
   bool may_write(const Frame& before, TextTrie::Range range) const;
   void resume_members(const Frame& frame);
   void expand_members(uint32_t node, const MembersFrame& at, StackId below);

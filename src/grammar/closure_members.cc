@@ -68,6 +68,10 @@ bool Closure::is_left(StackId stack, TextTrie::Node node) const {
                              [&](const Frame& frame) { return may_write(frame, range); });
 }
 
+bool Closure::may_write_other(const Frame& before) const {
+  return room_for_members(before.node, MembersFrame::of(before)).for_other;
+}
+
 void Closure::resume_members(const Frame& frame) {
   MembersFrame at = MembersFrame::of(frame);
   if (at.before_name) return expand_members(frame.node, at, frame.below);

@@ -92,6 +92,12 @@ class Recognizer {
   };
   Depths depths(StackId stack);
 
+  // As Closure.
+  template <class OtherCan>
+  bool can_write_member(const Frame& frame, const OtherCan& other_can) const {
+    return closure_.can_write_member(frame, other_can);
+  }
+
   // Changes when states get new numbers.
   uint64_t numbering() const { return numbering_; }
 

@@ -44,6 +44,9 @@ bool UsedUp::can_go_on(StackId stack, uint32_t outward, uint32_t containers, int
           !std::all_of(children + frame.first, children + node.count,
                        [&](uint32_t child) { return can_pass(child, depth); }))
         return false;
+      if (node.kind == Kind::kMembers &&
+          !recognizer_.can_write_member(frame, [&] { return can_pass(children[0], depth); }))
+        return false;
     }
     return can_go_on(frame.below, outward, containers, depth + 1);
   };
@@ -82,6 +85,7 @@ bool UsedUp::find_can_pass(const Grammar::Node& node, int depth) {
   switch (node.kind) {
     case Kind::kTexts:
     case Kind::kContainer:
+    case Kind::kMembers:
       return true;
     case Kind::kLexeme:
       return !has(node.first + 1);
