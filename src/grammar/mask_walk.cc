@@ -11,6 +11,13 @@ namespace {
 constexpr size_t kStepFound = 16;
 constexpr size_t kTokensPerNode = 8;
 
+// From here on it is less work to follow each text by itself.
+constexpr uint32_t kTextsMany = 3;
+
+// What is followed by itself is not joined with other readings of the same bytes, of which there
+// may be very many in a long token: so this is done a few times on a path only.
+constexpr uint8_t kTextsBeforeMax = 2;
+
 // Whether all plain tokens below a node are allowed.
 bool all_allowed_in_state(const PlainState& plain, const TokenTrie& trie, uint32_t number) {
   const TokenTrie::Node& node = trie.nodes()[number];
@@ -25,8 +32,11 @@ bool all_allowed_in_state(const PlainState& plain, const TokenTrie& trie, uint32
 }  // namespace
 
 MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, DistinctLexemes* distinct,
-                   StateId state, bool begun)
+                   StateId whole, bool begun)
     : tables_(tables), distinct_(distinct), mask_(0) {
+  // What distinct lexemes forbid is found from state to state.
+  const bool apart = distinct == nullptr && recognizer.texts_count(whole) >= kTextsMany;
+  const StateId state = apart ? recognizer.without_texts(whole) : whole;
   const PlainLoop loop = find_plain_loop(recognizer, state, tables.special_chars_max());
   if (loop.is_one) {
     mask_ = tables.plain_mask(loop.chars);
@@ -36,14 +46,26 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, DistinctLe
                                        automata.dfa_state(lexeme->automaton, lexeme->state),
                                        automata.all_facts(lexeme->automaton));
     limit_plain(recognizer, *lexeme);
+  } else if (recognizer.goes_on(state)) {
+    add_plain_jobs(recognizer, state, apart);
   } else {
-    add_plain_jobs(recognizer, state);
+    mask_ = TokenMask(tables.vocabulary_size());
   }
   // An ending of line breaks stands for tokens with text before them and for those without.
   const bool endings = loop.is_one && loop.same_behind && (begun || !recognizer.can_end(state));
   add_special_jobs(recognizer, state, endings ? tables.endings() : tables.special(), begun);
   const size_t depths =
       size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max());
+  if (apart) {
+    // Nothing forbids tokens of the mask later.
+    follow_texts(recognizer, whole, tables.plain(), TokenTrie::kNone);
+    follow_texts(recognizer, whole, tables.special(), TokenTrie::kNone);
+    for (Job& job : found_) {
+      job.texts_before = 1;
+      jobs_.push_back(job);
+    }
+    found_.clear();
+  }
   states_.resize(depths);
   names_.resize(depths);
   ended_.resize(depths);
@@ -69,7 +91,87 @@ void MaskWalk::limit_plain(const Recognizer& recognizer, const Position& lexeme)
   }
 }
 
-void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state) {
+bool MaskWalk::follows_texts(const Recognizer& recognizer, const Job& job, StateId state) const {
+  return distinct_ == nullptr && recognizer.texts_count(state) >= kTextsMany && !job.forbids &&
+         job.texts_before < kTextsBeforeMax;
+}
+
+// Allows what follows along the texts of a state below a node (kNone: below the root). Returns how
+// many places it looked at.
+size_t MaskWalk::follow_texts(Recognizer& recognizer, StateId state, const TokenTrie& trie,
+                              uint32_t node) {
+  places_.clear();
+  for (const Position& position : recognizer.positions(state)) {
+    if (position.automaton == Automata::kTexts)
+      places_.push_back({.place = position.state, .stack = position.stack});
+  }
+  return follow_places(recognizer, trie, node, 0);
+}
+
+// From the places in places_ from number `from` on; it leaves places_ as they were.
+size_t MaskWalk::follow_places(Recognizer& recognizer, const TokenTrie& trie, uint32_t above,
+                               size_t from) {
+  const TextTrie& texts = recognizer.grammar().texts;
+  const std::span<const TokenTrie::Node> nodes = trie.nodes();
+  const size_t next = places_.size();
+  for (size_t i = from; i < next; ++i) {
+    const TextPlace at = places_[i];
+    texts.for_each_edge(at.place, [&](uint8_t byte, TextTrie::Node to) {
+      places_.push_back({.byte = byte, .place = to, .stack = at.stack});
+    });
+  }
+  const auto by_byte = [](const TextPlace& a, const TextPlace& b) { return a.byte < b.byte; };
+  const size_t end = places_.size();
+  const std::span<TextPlace> found = std::span(places_).subspan(next);
+  if (!std::ranges::is_sorted(found, by_byte)) std::ranges::sort(found, by_byte);
+
+  size_t looked = end - next;
+  uint32_t node = above == TokenTrie::kNone ? TokenTrie::kNone : above + 1;
+  size_t last = next;
+  for (size_t first = next; first < end; first = last) {
+    const uint8_t byte = places_[first].byte;
+    while (last < end && places_[last].byte == byte)
+      ++last;
+    if (above == TokenTrie::kNone) {
+      node = trie.root_child(byte);
+      if (node == TokenTrie::kNone) continue;
+    } else {
+      for (; node < nodes[above].end && nodes[node].byte < byte; node = nodes[node].end)
+        ++looked;
+      if (node == nodes[above].end) break;
+      if (nodes[node].byte != byte) continue;
+    }
+    allow(trie.own_tokens(node));
+    if (nodes[node].end == node + 1) continue;
+    leave_texts(recognizer, trie, node, std::span(places_).subspan(first, last - first));
+    for (size_t i = first; i < last; ++i)
+      places_.push_back(TextPlace(places_[i]));
+    looked += follow_places(recognizer, trie, node, end);
+    places_.resize(end);
+  }
+  places_.resize(next);
+  return looked;
+}
+
+// What follows texts that are over at a node is another job.
+void MaskWalk::leave_texts(Recognizer& recognizer, const TokenTrie& trie, uint32_t node,
+                           std::span<const TextPlace> places) {
+  const TextTrie& texts = recognizer.grammar().texts;
+  std::vector<StackId> stacks;
+  for (const TextPlace& at : places) {
+    if (texts.accepts(at.place)) stacks.push_back(at.stack);
+  }
+  if (stacks.empty()) return;
+  const StateId behind = recognizer.after(stacks);
+  found_.push_back({.trie = &trie,
+                    .node = node,
+                    .state = behind,
+                    .ended = recognizer.can_end(behind),
+                    .is_plain = &trie == &tables_.plain()});
+}
+
+// `only_allow`: never begins with all tokens.
+void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state, bool only_allow) {
   const TokenTrie& trie = tables_.plain();
   std::vector<Job> jobs;
   std::vector<uint32_t> free;
@@ -90,7 +192,7 @@ void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state) {
           {.trie = &trie, .node = node, .state = behind, .risk = risk, .is_plain = true});
     }
   }
-  const bool forbids = free_tokens * 2 > trie.tokens_count();
+  const bool forbids = !only_allow && free_tokens * 2 > trie.tokens_count();
   mask_ = forbids ? tables_.plain_mask(Grammar::kUnbounded) : TokenMask(tables_.vocabulary_size());
   for (Job& job : jobs)
     job.forbids = forbids;
@@ -134,7 +236,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
     while (at_ < end && used < nodes_max) {
       const TokenTrie::Node& node = nodes[at_];
       const StateId before = states_[node.depth - 1U];
-      const StateId state = before == Recognizer::kDead ? before : step(recognizer, node);
+      StateId state = before == Recognizer::kDead ? before : step(recognizer, node);
       const bool in_name = state != Recognizer::kDead && names_[node.depth].found < node.depth;
       const bool breaks =
           !job.is_plain && ended_[node.depth - 1U] && is_line_break(static_cast<char>(node.byte));
@@ -160,6 +262,11 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
       }
       if (!job.forbids) allow(trie.own_tokens(at_));
       if (risk.at_risk) add_at_risk(trie.own_tokens(at_));
+      if (!in_name && follows_texts(recognizer, job, state)) {
+        used += follow_texts(recognizer, state, trie, at_);
+        state = recognizer.without_texts(state);
+        names_[node.depth].node = recognizer.name_node(state);
+      }
       depth_ = node.depth;
       risks_[depth_] = risk;
       states_[depth_] = state;
@@ -169,7 +276,13 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
     }
     used += (recognizer.steps_found() - steps_before) * kStepFound;
     if (at_ < end) return false;
+    const auto before = static_cast<uint8_t>(job.texts_before + 1);
     jobs_.pop_back();
+    for (Job& next : found_) {
+      next.texts_before = before;
+      jobs_.push_back(next);
+    }
+    found_.clear();
     begun_ = false;
     if (used >= nodes_max && !jobs_.empty()) return false;
   }
@@ -202,14 +315,19 @@ StateId MaskWalk::step(Recognizer& recognizer, const TokenTrie::Node& node) {
 size_t MaskWalk::begin(Recognizer& recognizer, const Job& job) {
   if (!job.forbids) allow(job.trie->own_tokens(job.node));
   if (job.risk.at_risk) add_at_risk(job.trie->own_tokens(job.node));
-  risks_[1] = job.risk;
-  states_[1] = job.state;
-  names_[1] = {.node = recognizer.name_node(job.state), .found = 1};
-  ended_[1] = job.ended;
-  depth_ = 1;
+  depth_ = job.trie->nodes()[job.node].depth;
+  risks_[depth_] = job.risk;
+  ended_[depth_] = job.ended;
+  StateId& state = states_[depth_] = job.state;
+  size_t used = 1;
+  if (follows_texts(recognizer, job, state)) {
+    used += follow_texts(recognizer, state, *job.trie, job.node);
+    state = recognizer.without_texts(state);
+  }
+  names_[depth_] = {.node = recognizer.name_node(state), .found = depth_};
   at_ = job.node + 1;
   begun_ = true;
-  return 1;
+  return used;
 }
 
 // `to` is the state behind `byte`; both states may be kDead.
@@ -241,8 +359,11 @@ void MaskWalk::forbid(std::span<const Token> tokens) {
 void MaskWalk::list_states(std::vector<StateId*>& states) {
   for (Job& job : jobs_)
     states.push_back(&job.state);
+  for (Job& job : found_)
+    states.push_back(&job.state);
   if (!begun_) return;
-  for (uint16_t depth = 1; depth <= depth_; ++depth)
+  const Job& job = jobs_.back();
+  for (uint16_t depth = job.trie->nodes()[job.node].depth; depth <= depth_; ++depth)
     states.push_back(&states_[depth]);
 }
 

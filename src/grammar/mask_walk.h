@@ -3,6 +3,9 @@
 //
 // A token that ends the text and continues with line breaks is allowed, too (Matcher::accept).
 //
+// Where there are many literal texts, as the names of a large object, the walk follows these
+// themselves, without a state for each byte of them.
+//
 // If all plain characters may follow, whole subtrees of plain tokens are allowed at once, and
 // inside a string all of them are a mask that is known beforehand (the slices of llguidance). If
 // nearly all may follow, the walk begins with all of them and forbids the rest.
@@ -58,11 +61,24 @@ class MaskWalk {
     bool ended = false;  // line breaks may follow
     Risk risk;
     bool is_plain = false;
-    bool forbids = false;  // all its tokens are allowed so far; the walk forbids dead ones
+    bool forbids = false;      // all its tokens are allowed so far; the walk forbids dead ones
+    uint8_t texts_before = 0;  // so many texts that were followed by themselves lead to it
+  };
+
+  // A place in a literal text, and what comes after the text.
+  struct TextPlace {
+    uint8_t byte = 0;  // before it
+    TextTrie::Node place = 0;
+    StackId stack = 0;
   };
 
   void limit_plain(const Recognizer& recognizer, const Position& lexeme);
-  void add_plain_jobs(Recognizer& recognizer, StateId state);
+  void add_plain_jobs(Recognizer& recognizer, StateId state, bool only_allow);
+  bool follows_texts(const Recognizer& recognizer, const Job& job, StateId state) const;
+  size_t follow_texts(Recognizer& recognizer, StateId state, const TokenTrie& trie, uint32_t node);
+  size_t follow_places(Recognizer& recognizer, const TokenTrie& trie, uint32_t above, size_t from);
+  void leave_texts(Recognizer& recognizer, const TokenTrie& trie, uint32_t node,
+                   std::span<const TextPlace> places);
   void add_special_jobs(Recognizer& recognizer, StateId state, const TokenTrie& trie, bool begun);
   size_t begin(Recognizer& recognizer, const Job& job);
   StateId step(Recognizer& recognizer, const TokenTrie::Node& node);
@@ -75,7 +91,9 @@ class MaskWalk {
   DistinctLexemes* const distinct_;
   TokenMask mask_;
   std::vector<Token> at_risk_;
-  std::vector<Job> jobs_;  // the last one is in progress
+  std::vector<Job> jobs_;   // the last one is in progress
+  std::vector<Job> found_;  // by it
+  std::vector<TextPlace> places_;
   bool begun_ = false;
   uint32_t at_ = 0;
   uint16_t depth_ = 0;           // of the last node that leads somewhere

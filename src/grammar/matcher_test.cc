@@ -167,6 +167,18 @@ const std::vector<std::pair<std::string, std::string>>& known_grammars() {
       {"nested", "root ::= \"[\" (root (\",\" root)*)? \"]\" | [ab1]+ | \"true\""},
       {"any key but", R"(root ::= "{" "\"" ([^"\\ab] [^"\\]* | "a" ([^"\\b] [^"\\]*)?) "\"" "}")"},
       {"minimum", R"(root ::= [^"\\]{20,} "\"")"},
+      {"names",
+       R"(root ::= "{" w a? b? c? ("\"ba\"" w v)? ("\"true\"" ":" v)? d? "}" "\n"?
+          a ::= "\"a\"" w ":" v
+          b ::= "\"ab\"" w ":" v
+          c ::= "\"b" "\"" w ":" v
+          d ::= ("\"\"" ":" v)? ("\"c\",\"" "x")?
+          w ::= [ \n]{0,3}
+          v ::= w ("true" | "1" | "[" root "]" | "\"" [^"\\]* "\"") w ","? w)"},
+      {"words",
+       R"(root ::= (words | "b\n" | "aa" root | [ ]+ root | "\u00e4")? tail?
+          words ::= "a" | "ab" [c]+ | "ba" | "true"
+          tail ::= "," ("a" | "b" | "c" | "\u00f6" | [^a-c]*) "1"*)"},
       {"emoji", "root ::= [\\U0001F600-\\U0001F64F]{1,3} [^\\U0001F600]*"}};
   return kGrammars;
 }

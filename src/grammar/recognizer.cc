@@ -44,6 +44,28 @@ std::span<const Position> Recognizer::positions_after(StackId stack) {
   return closure_.positions();
 }
 
+StateId Recognizer::after(std::span<const StackId> stacks) {
+  closure_.begin();
+  for (const StackId stack : stacks)
+    closure_.leave(stack);
+  run_closure();
+  const StateId state = intern_closure();
+  if (!closure_.too_complex()) return state;
+  too_complex_ = true;
+  return kDead;
+}
+
+StateId Recognizer::without_texts(StateId state) {
+  if (states_[state].without_texts != kUnknown) return states_[state].without_texts;
+  std::vector<Position> others;
+  for (const Position& position : positions(state)) {
+    if (position.automaton != Automata::kTexts) others.push_back(position);
+  }
+  const StateId id = intern(others, states_[state].can_end);
+  states_[state].without_texts = id;
+  return id;
+}
+
 void Recognizer::remember_plain(StateId state) {
   const PlainState plain = find_plain_state(*this, state);
   states_[state].plain = plain;
@@ -61,6 +83,8 @@ StateId Recognizer::intern(std::span<const Position> positions, bool can_end) {
   const StateId id = static_cast<StateId>(states_.size());
   states_.push_back({.positions_from = static_cast<uint32_t>(positions_.size()),
                      .positions_count = static_cast<uint32_t>(positions.size()),
+                     .texts_count = static_cast<uint32_t>(
+                         std::ranges::count(positions, Automata::kTexts, &Position::automaton)),
                      .can_end = can_end});
   positions_.insert(positions_.end(), positions.begin(), positions.end());
   table_.insert(hash, id);

@@ -70,6 +70,14 @@ class Recognizer {
   // Where a text may be when something with this stack is over. Valid until the next step.
   std::span<const Position> positions_after(StackId stack);
 
+  // The state where things with these stacks are over, and nothing else; maybe kDead.
+  StateId after(std::span<const StackId> stacks);
+
+  // How many positions are in literal texts; and the state of the others. What may follow in it or
+  // along those texts may follow in the whole.
+  uint32_t texts_count(StateId state) const { return states_[state].texts_count; }
+  StateId without_texts(StateId state);
+
   // --- for distinct lexemes (distinct_lexemes.h)
 
   // What the reading at a position may not do after a step: go on within its lexeme, end there.
@@ -146,8 +154,10 @@ class Recognizer {
   struct State {
     uint32_t positions_from = 0;
     uint32_t positions_count = 0;
+    uint32_t texts_count = 0;
     StateId* row = nullptr;      // in row_blocks_: where each class leads
     StateId clipped = kUnknown;  // when known
+    StateId without_texts = kUnknown;
     PlainState plain;
     bool can_end = false;
     bool plain_known = false;

@@ -37,6 +37,13 @@ class TextTrie {
       visit(edges_[i].byte);
   }
 
+  // With each byte that may follow and the node behind it, in the order of bytes.
+  template <class Visit>
+  void for_each_edge(Node node, const Visit& visit) const {
+    for (uint32_t i = edges_from_[node]; i < edges_from_[node + 1]; ++i)
+      visit(edges_[i].byte, edges_[i].to);
+  }
+
   // The bytes that occur in a text.
   const std::vector<bool>& bytes_used() const { return bytes_used_; }
 
