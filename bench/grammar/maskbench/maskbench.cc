@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "grammar/maskbench/causes.h"
+#include "grammar/maskbench/heap_use.h"
 #include "grammar/matcher.h"
 #include "grammar/schema/schema_grammar.h"
 #include "grammar/times.h"
@@ -39,10 +41,13 @@ struct MaskBenchOptions {
   std::string skip;
   std::string only;
   double slow_ms = 0;
+  double slow_mask_us = 0;
+  double large_mb = 0;
   size_t every = 1;
   int64_t deadline_ms = 10'000;
   bool closed = false;
   bool spaced = false;
+  bool causes = false;
 };
 
 enum class Verdict : uint8_t {
@@ -79,12 +84,50 @@ struct MaskBenchTimes {
   Times masks;       // a mask and the acceptance of one token
 };
 
+// In MB.
+struct MaskBenchMemory {
+  Times compile;    // the most at once while a schema is compiled
+  Times grammar;    // what is kept of it then
+  Times instances;  // the most at once, with the states and masks of all of its instances
+};
+
 class MaskBench {
  public:
   MaskBench(std::shared_ptr<const TokenTables> tables, const MaskBenchOptions& options)
-      : tables_(std::move(tables)), options_(options) {}
+      : tables_(std::move(tables)), options_(options) {
+    times_.masks.us.reserve(kMasksMax);  // so that its growth is not counted as a schema's memory
+  }
 
   CaseResult run(const json::object& subject) {
+    const int64_t heap_before = heap_bytes();
+    reset_heap_peak();
+    CaseResult result = run_one(subject, heap_before);
+    const double peak = megabytes(heap_peak_bytes() - heap_before);
+    memory_.instances.us.push_back(peak);
+    if (options_.large_mb > 0 && peak > options_.large_mb) {
+      fmt::print("{:9.1f} MB, {:.1f} to compile it, for {}\n", peak, memory_.compile.us.back(),
+                 name_);
+    }
+    return result;
+  }
+
+  MaskBenchTimes& times() { return times_; }
+  MaskBenchMemory& memory() { return memory_; }
+
+ private:
+  // How far an instance went.
+  struct Walk {
+    size_t count = 0;      // of its tokens, those that were allowed
+    bool whole = false;    // all of them were
+    bool can_end = false;  // the text may end behind them
+  };
+
+  static constexpr size_t kMasksMax = size_t{1} << 23U;
+
+  static double megabytes(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
+
+  CaseResult run_one(const json::object& subject, int64_t heap_before) {
+    name_ = subject.at("name").as_string();
     const double start = now();
     const auto give_up = [&] {
       return us_since(start) > 1e3 * static_cast<double>(options_.deadline_ms);
@@ -96,18 +139,21 @@ class MaskBench {
     auto made = grammar::schema_grammar(subject.at("schema"), how, give_up);
     if (!made) {
       times_.refusal.us.push_back(us_since(start));
+      memory_.compile.us.push_back(megabytes(heap_peak_bytes() - heap_before));
       return {Verdict::kCompileError, made.error().message, false};
     }
     const auto compiled = std::make_shared<CompiledGrammar>(std::move(made).value(), tables_);
     Matcher first(compiled);
     times_.compile.us.push_back(us_since(start));
+    memory_.compile.us.push_back(megabytes(heap_peak_bytes() - heap_before));
+    memory_.grammar.us.push_back(megabytes(heap_bytes() - heap_before));
     const double mask_start = now();
     first.mask();
     first_mask_us_ = us_since(mask_start);
     times_.first_mask.us.push_back(times_.compile.us.back() + first_mask_us_);
     if (options_.slow_ms > 0 && times_.compile.us.back() > 1e3 * options_.slow_ms) {
-      fmt::print("{:9.1f} ms to compile {}\n", times_.compile.us.back() / 1e3,
-                 std::string_view(subject.at("name").as_string()));
+      fmt::print("{:9.1f} ms, {:6.1f} MB to compile {}\n", times_.compile.us.back() / 1e3,
+                 memory_.compile.us.back(), name_);
     }
 
     // One instance with a wrong verdict fails the schema; an invalid one that is accepted weighs
@@ -117,7 +163,7 @@ class MaskBench {
     for (const json::value& test : subject.at("tests").as_array()) {
       const bool valid = test.at("valid").as_bool();
       const size_t test_index = index++;
-      const Walk walk = walk_along(first, test.at("tokens").as_array());
+      const Walk walk = walk_along(first, test);
       if (walk.whole != valid) result.passes_by_tokens = false;
       const bool accepted = walk.whole && walk.can_end;
       if (accepted == valid) continue;
@@ -129,17 +175,8 @@ class MaskBench {
     return result;
   }
 
-  MaskBenchTimes& times() { return times_; }
-
- private:
-  // How far an instance went.
-  struct Walk {
-    size_t count = 0;      // of its tokens, those that were allowed
-    bool whole = false;    // all of them were
-    bool can_end = false;  // the text may end behind them
-  };
-
-  Walk walk_along(const Matcher& first, const json::array& tokens) {
+  Walk walk_along(const Matcher& first, const json::value& test) {
+    const json::array& tokens = test.at("tokens").as_array();
     Matcher matcher(first);
     Walk walk;
     for (const json::value& token : tokens) {
@@ -149,6 +186,10 @@ class MaskBench {
       const bool allowed = mask->allows(id) && matcher.accept(id);
       // The first mask of a schema is remembered by now, but it is the first token that needed it.
       times_.masks.us.push_back(us_since(start) + std::exchange(first_mask_us_, 0));
+      if (options_.slow_mask_us > 0 && times_.masks.us.back() > options_.slow_mask_us) {
+        fmt::print("{:9.1f} us for a mask of {} tokens in {}: {}\n", times_.masks.us.back(),
+                   mask->count(), name_, text_until(test, walk.count));
+      }
       if (!allowed) return walk;
       ++walk.count;
     }
@@ -173,6 +214,8 @@ class MaskBench {
   std::shared_ptr<const TokenTables> tables_;
   const MaskBenchOptions& options_;
   MaskBenchTimes times_;
+  MaskBenchMemory memory_;
+  std::string name_;          // of the schema
   double first_mask_us_ = 0;  // until the first token of a schema has been charged with it
 };
 
@@ -200,6 +243,13 @@ void print_times(std::string_view name, Times& times) {
   }
 }
 
+void print_memory(std::string_view name, Times& memory) {
+  memory.sort();
+  for (const double share : {0.5, 0.99, 1.0})
+    fmt::print("| {:<18} | {:>10.2f} |\n", fmt::format("{} p{:g} MB", name, 100 * share),
+               memory.at(share));
+}
+
 int run_maskbench(const MaskBenchOptions& options) {
   const BenchVocabulary vocabulary =
       read_vocabulary(options.folder + "/llama3.tiktoken", size_t{1} << 20U);
@@ -211,6 +261,7 @@ int run_maskbench(const MaskBenchOptions& options) {
 
   const std::set<std::string> skipped = names_in(options.skip);
   std::map<Verdict, size_t> counts;
+  Causes causes;
   size_t schemas = 0;
   size_t passing_by_tokens = 0;
   std::string line;
@@ -223,6 +274,9 @@ int run_maskbench(const MaskBenchOptions& options) {
     ++schemas;
     ++counts[result.verdict];
     if (result.passes_by_tokens) ++passing_by_tokens;
+    if (result.verdict != Verdict::kPassing)
+      causes.add(name_of(result.verdict),
+                 result.verdict == Verdict::kCompileError ? result.why : std::string_view());
     if (failures.is_open() && result.verdict != Verdict::kPassing)
       failures << fmt::format("{}\t{}\t{}\n", name_of(result.verdict), name, result.why);
   }
@@ -232,6 +286,9 @@ int run_maskbench(const MaskBenchOptions& options) {
   print_times("TTFM", bench.times().first_mask);
   print_times("compile", bench.times().compile);
   print_times("refusal", bench.times().refusal);
+  print_memory("compile", bench.memory().compile);
+  print_memory("grammar", bench.memory().grammar);
+  print_memory("peak", bench.memory().instances);
   fmt::print("| {:<18} | {:>10} |\n", "tokens", bench.times().masks.us.size());
   fmt::print("| {:<18} | {:>10} |\n", "schemas", schemas);
   for (const Verdict verdict : {Verdict::kPassing, Verdict::kCompileError,
@@ -239,6 +296,7 @@ int run_maskbench(const MaskBenchOptions& options) {
     fmt::print("| {:<18} | {:>10} |\n", name_of(verdict), counts[verdict]);
   }
   fmt::print("| {:<18} | {:>10} |\n", "passing by tokens", passing_by_tokens);
+  if (options.causes) causes.print();
   return counts[Verdict::kInvalidationError] == 0 ? 0 : 1;
 }
 
@@ -253,6 +311,9 @@ int main(int argc, char** argv) try {
   app.add_option("--only", options.only, "schemas whose names have this in them");
   app.add_option("--skip", options.skip, "a file of --failures: its schemas are left out");
   app.add_option("--slow-ms", options.slow_ms, "shows schemas that took longer to compile");
+  app.add_option("--slow-mask-us", options.slow_mask_us, "shows masks that took longer");
+  app.add_option("--large-mb", options.large_mb, "shows schemas that needed more memory");
+  app.add_flag("--causes", options.causes, "a table of why schemas do not pass");
   app.add_option("--every", options.every, "each Nth schema only")->check(CLI::PositiveNumber);
   app.add_option("--deadline-ms", options.deadline_ms, "for compiling a schema");
   app.add_flag("--closed", options.closed, "objects are closed by default, as in production");
