@@ -102,7 +102,7 @@ size_t MaskWalk::follow_texts(Recognizer& recognizer, StateId state, const Token
                               uint32_t node) {
   places_.clear();
   for (const Position& position : recognizer.positions(state)) {
-    if (position.automaton == Automata::kTexts)
+    if (recognizer.is_in_text(position))
       places_.push_back({.place = position.state, .stack = position.stack});
   }
   return follow_places(recognizer, trie, node, 0);

@@ -59,7 +59,7 @@ StateId Recognizer::without_texts(StateId state) {
   if (states_[state].without_texts != kUnknown) return states_[state].without_texts;
   std::vector<Position> others;
   for (const Position& position : positions(state)) {
-    if (position.automaton != Automata::kTexts) others.push_back(position);
+    if (!is_in_text(position)) others.push_back(position);
   }
   const StateId id = intern(others, states_[state].can_end);
   states_[state].without_texts = id;
@@ -83,8 +83,8 @@ StateId Recognizer::intern(std::span<const Position> positions, bool can_end) {
   const StateId id = static_cast<StateId>(states_.size());
   states_.push_back({.positions_from = static_cast<uint32_t>(positions_.size()),
                      .positions_count = static_cast<uint32_t>(positions.size()),
-                     .texts_count = static_cast<uint32_t>(
-                         std::ranges::count(positions, Automata::kTexts, &Position::automaton)),
+                     .texts_count = static_cast<uint32_t>(std::ranges::count_if(
+                         positions, [&](const Position& at) { return is_in_text(at); })),
                      .can_end = can_end});
   positions_.insert(positions_.end(), positions.begin(), positions.end());
   table_.insert(hash, id);

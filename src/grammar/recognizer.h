@@ -73,7 +73,13 @@ class Recognizer {
   // The state where things with these stacks are over, and nothing else; maybe kDead.
   StateId after(std::span<const StackId> stacks);
 
-  // How many positions are in literal texts; and the state of the others. What may follow in it or
+  // Whether a position is in a literal text, but for names of members, of which some may be written
+  // already.
+  bool is_in_text(const Position& position) const {
+    return position.automaton == Automata::kTexts && position.state < grammar_->names_from;
+  }
+
+  // How many positions are in literal texts; and the state of all others. What may follow in it or
   // along those texts may follow in the whole.
   uint32_t texts_count(StateId state) const { return states_[state].texts_count; }
   StateId without_texts(StateId state);
