@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <set>
 
 #include "base/random.h"
 
@@ -203,10 +204,14 @@ bool all_excluded(const NumberRules& rules, const Decimal& step) {
                              [&](const Decimal& other) { return step.is_multiple_of(other); });
 }
 
-template <class T>
-void add_missing(std::vector<T>& all, const std::vector<T>& more) {
-  for (const T& one : more) {
-    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+void add_missing(std::vector<Decimal>& all, const std::vector<Decimal>& more) {
+  const auto less = [](const Decimal* a, const Decimal* b) { return *a < *b; };
+  std::set<const Decimal*, decltype(less)> known;
+  all.reserve(all.size() + more.size());
+  for (const Decimal& one : all)
+    known.insert(&one);
+  for (const Decimal& one : more) {
+    if (!known.contains(&one)) known.insert(&all.emplace_back(one));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "grammar/schema/json_values.h"
@@ -16,10 +17,13 @@ namespace json = boost::json;
 
 // --- joining -------------------------------------------------------------------------------------
 
-template <class T>
-void add_new(std::vector<T>& all, const std::vector<T>& more) {
-  for (const T& one : more) {
-    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+void add_new(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  if (more.empty()) return;
+  all.reserve(all.size() + more.size());
+  std::unordered_set<std::string_view> known(all.begin(), all.end());
+  for (const std::string& one : more) {
+    if (known.contains(one)) continue;
+    known.insert(all.emplace_back(one));
   }
 }
 
