@@ -184,7 +184,8 @@ void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state, bool only_a
     const Risk risk = risk_behind({}, state, static_cast<uint8_t>(byte), behind);
     if (behind == Recognizer::kDead) {
       dead.push_back(node);
-    } else if (!risk.begun && all_allowed_in_state(recognizer.plain(behind), trie, node)) {
+    } else if (!risk.begun && !risk.at_risk &&
+               all_allowed_in_state(recognizer.plain(behind), trie, node)) {
       free.push_back(node);
       free_tokens += trie.subtree_tokens(node).size();
     } else {
@@ -251,7 +252,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
       }
       const Risk& risk_before = risks_[node.depth - 1U];
       const Risk risk = in_name ? risk_before : risk_behind(risk_before, before, node.byte, state);
-      if (job.is_plain && !in_name && !risk.begun &&
+      if (job.is_plain && !in_name && !risk.begun && !risk.at_risk &&
           all_allowed_in_state(recognizer.plain(state), trie, at_)) {
         if (!job.forbids) {
           allow(trie.subtree_tokens(at_));
