@@ -117,9 +117,10 @@ std::optional<llm::FinishReason> AnswerRow::append_text(Token token) {
   }
   if (!guide_) return std::nullopt;
   const bool accepted = guide_->accept(token, bytes);
-  ENSURE(accepted || guide_->too_complex(), "token {} was allowed and is not accepted", token);
   if (!accepted) {
-    too_complex_ = true;
+    // A defect of masks ends this row and no other.
+    structure_fault_ =
+        guide_->too_complex() ? StructureFault::kTooComplex : StructureFault::kTokenRefused;
     return llm::FinishReason::kStop;
   }
   text_.drop_last(guide_->bytes_behind_end());

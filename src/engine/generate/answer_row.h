@@ -25,6 +25,11 @@
 
 namespace windrow::engine {
 
+enum class StructureFault : uint8_t {
+  kTooComplex,    // AnswerGuide::too_complex
+  kTokenRefused,  // the guide does not accept a token that its mask allowed: a defect
+};
+
 class AnswerRow {
  public:
   // What one call has appended to the answer.
@@ -56,8 +61,8 @@ class AnswerRow {
   std::optional<llm::FinishReason> ending() const { return ending_; }
   void end_when_scored(llm::FinishReason reason) { ending_ = reason; }
 
-  // Its structure is too ambiguous to go on (grammar::Matcher): the row has to end with a failure.
-  bool is_too_complex() const { return too_complex_; }
+  // Why the answer cannot go on in its structure; nothing while it can.
+  std::optional<StructureFault> structure_fault() const { return structure_fault_; }
 
   // Counts so many bytes more against the request's share of memory for answers. False: there is no
   // room, now and for ever.
@@ -124,7 +129,7 @@ class AnswerRow {
   bool stopped_ = false;  // by a stop text or a stop token
   std::optional<Token> stopped_by_token_;
   bool prompt_emitted_ = false;  // Delta::prompt_token_ids
-  bool too_complex_ = false;
+  std::optional<StructureFault> structure_fault_;
   bool no_room_ = false;
 };
 

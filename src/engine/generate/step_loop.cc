@@ -102,8 +102,8 @@ void StepLoop::add(EngineRequest request) {
   if (row.answer.is_streamed()) ++streams_;
   const std::optional<llm::FinishReason> ending = row.answer.ending();
   if (row.answer.guide() && !ending) masks_.request(id, row.answer.guide());
-  if (row.answer.is_too_complex()) {
-    end(id, too_complex());
+  if (const auto fault = row.answer.structure_fault()) {
+    end(id, *fault == StructureFault::kTooComplex ? too_complex() : token_refused());
     return;
   }
   // The last token of a row that has ended is scored by those before it and need not be computed.
@@ -338,8 +338,8 @@ void StepLoop::take_token(StepOutput& output) {
 
 // The answer has grown: the row ends, or the model computes what is new.
 void StepLoop::go_on(RowId id, Row& row, const AnswerRow::Appended& appended) {
-  if (row.answer.is_too_complex()) {
-    end(id, too_complex());
+  if (const auto fault = row.answer.structure_fault()) {
+    end(id, *fault == StructureFault::kTooComplex ? too_complex() : token_refused());
     return;
   }
   const bool has_scores = row.answer.has_scores();

@@ -39,4 +39,12 @@ llm::Failure too_complex() {
           .param = "response_format"};
 }
 
+llm::Failure token_refused() {
+  return row_failure(
+      "engine_error",
+      "a token that the structure of the answer allowed was then not accepted, which "
+      "is a defect of Windrow; please report it with the schema, and ask with a "
+      "simpler one");
+}
+
 }  // namespace windrow::engine

@@ -24,4 +24,7 @@ llm::Failure out_of_memory();
 // 400: the structure is too ambiguous to follow (grammar::Matcher::too_complex).
 llm::Failure too_complex();
 
+// row_failure: the structure did not accept a token that it had allowed.
+llm::Failure token_refused();
+
 }  // namespace windrow::engine
