@@ -94,9 +94,13 @@ class SchemaMaker {
       case Family::kMemberCounts:
         return with(object(1), [&](json::object& at) { add_counts(at, 1); });
       case Family::kUniqueScalars:
-        return with(array(0), [&](json::object& at) { at["uniqueItems"] = true; });
+        return with(array(0), [&](json::object& at) {
+          at["items"] = scalar();
+          at["uniqueItems"] = true;
+        });
       case Family::kUniqueMixed:
         return with(array(1), [&](json::object& at) {
+          if (random_.chance(0.9)) at["items"] = any(1);
           at["uniqueItems"] = true;
           if (random_.chance(0.4)) add_contains(at, 0);
         });

@@ -126,6 +126,8 @@ Said said_in(const json::object& line) {
   if (const json::value* listed = choice.if_contains("logprobs"); listed && listed->is_object()) {
     for (const json::value& token : listed->at("content").as_array())
       said.tokens.emplace_back(token.at("token").as_string());
+    // Without a schema the model ends its answer by a token; with one it may be at its end without.
+    if (!said.tokens.empty() && said.tokens.back().starts_with("<|")) said.tokens.pop_back();
   }
   return said;
 }
