@@ -54,9 +54,9 @@ TEST_P(KeywordFuzz, WhatIsWrittenIsValidAndWhatIsValidMayBeWritten) {
   }
   const std::string report = std::string(family_name(family)) + "\n  open: " + open.text() +
                              "\n  closed: " + closed.text() + "\n";
-  // Schemas of this kind are there to be enforced.
-  constexpr size_t kRefusedShare = 8;  // one of so many
-  EXPECT_LE(open.refused * kRefusedShare, open.schemas + 40) << report;
+  // Items of uniqueItems are refused where they may be objects with undeclared members.
+  const size_t refused_share = family == Family::kUniqueMixed ? 2 : 8;  // one of so many
+  EXPECT_LE(open.refused * refused_share, open.schemas + 40) << report;
   std::cout << report;  // tidy-allow print: how much is refused is to be seen
 }
 
