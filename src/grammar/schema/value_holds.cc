@@ -161,7 +161,7 @@ Result<bool> value_holds_now(Conjunctions& conjunctions, const Terms& terms,
     if (!*held) continue;
     for (const SchemaId other : chosen.parts) {
       if (!exclusive || other == part) continue;
-      Result<bool> both = value_holds_now(conjunctions, {{other, true}}, value);
+      Result<bool> both = value_holds_now(conjunctions, {{other, true, true}}, value);
       if (!both) return both;
       if (*both) return false;
     }
