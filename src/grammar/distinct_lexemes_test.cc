@@ -129,6 +129,36 @@ TEST(DistinctLexemesTest, TextsThatAreUsedUpDoNotBegin) {
   EXPECT_TRUE(tried.accepts("[null,true,false]"));
 }
 
+// Where an end of a token leads nowhere, and no longer token shows that on the way.
+TEST(DistinctLexemesTest, TokensBehindWhichAllThatMustFollowIsUsedUpAreNotInTheMask) {
+  GrammarBuilder builder;
+  const Part three = builder.distinct_lexeme(dfa_of("3"));
+  const Part comma = builder.text(",");
+  const Part twice = builder.sequence({three, comma, three});
+  const Part array = builder.container(builder.sequence(
+      {builder.text("["), builder.distinct_lexeme(dfa_of("[12]")), comma,
+       builder.choice({twice, builder.distinct_lexeme(dfa_of("4"))}), builder.text("]")}));
+  Tried tried(builder, array, {"1", "2", "3", "4"});
+  EXPECT_EQ(tried.allowed("["), "1|2|");
+  EXPECT_EQ(tried.allowed("[1,"), "4|");
+  EXPECT_EQ(tried.forced("[1,"), "4]");
+}
+
+TEST(DistinctLexemesTest, StringsBehindWhichAllThatMustFollowIsUsedUpAreNotInTheMask) {
+  GrammarBuilder builder;
+  const Part name = builder.distinct_lexeme(dfa_of("\"ab?\""));
+  const Part comma = builder.text(",");
+  const Part more = builder.sequence({comma, name, comma, name});
+  Tried tried(builder,
+              builder.container(builder.sequence(
+                  {builder.text("["), name,
+                   builder.choice({more, builder.sequence({comma, builder.text("\"c\"")})}),
+                   builder.text("]")})),
+              {"a", "b", "c", "\"", ",\"", "b\"", "ab\"", "]"});
+  EXPECT_EQ(tried.allowed("[\"a\",\""), "a|c|") << "b is not yet known to lead nowhere";
+  EXPECT_EQ(tried.allowed("[\"a\",\"a"), "b|");
+}
+
 // Only as many texts as there are begin with some bytes.
 TEST(DistinctLexemesTest, BytesAfterWhichAllTextsWereSeenAreNotAllowed) {
   GrammarBuilder builder;
