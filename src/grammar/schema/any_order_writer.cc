@@ -23,7 +23,7 @@ Result<std::optional<uint32_t>> names_count(const Node& node,
     if (!both) return schema_error(node.pointer, both.error().message);
     all = *std::move(both);
   }
-  return texts_count(all, kNamesCountedMax);
+  return texts_count(all, std::max(kNamesCountedMax, node.objects.count_min));
 }
 
 }  // namespace

@@ -3,16 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "grammar/schema/distinct_values.h"
-
 namespace windrow::grammar {
 namespace {
 
 constexpr size_t kCountsMax = 4;
+constexpr uint32_t kUniqueItemsMax = 1'000;  // more than an array has that need not have more
 
 bool counts_items(const ContainsShape& contains) {
   return contains.min > 0 || contains.max;
+}
+
+// Where there are more values, those of the items so far never matter.
+uint32_t values_max(const ArrayShape& shape) {
+  uint64_t most = std::max<uint64_t>({kUniqueItemsMax, shape.count_min, shape.prefix.size()});
+  for (const ContainsShape& contains : shape.contains)
+    most = std::max(most, uint64_t{contains.min} + contains.from);
+  return static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX - 1));
 }
 
 }  // namespace
@@ -21,7 +27,7 @@ Result<Part> ArrayWriter::write(const Node& node) {
   const ArrayShape& shape = node.arrays;
   if (shape.unique && (!shape.count_max || *shape.count_max > 1)) return write_unique(node);
   return std::ranges::any_of(shape.contains, counts_items) ? write_counted(node)
-                                                           : write_plain(shape);
+                                                           : write_plain(node);
 }
 
 // The same arrays with items that differ. There cannot be more than there are values.
@@ -29,14 +35,64 @@ Result<Part> ArrayWriter::write_unique(const Node& node) {
   Node distinct = node;
   ArrayShape& shape = distinct.arrays;
   shape.unique = false;
-  DistinctValues values(conjunctions_, parts_);
+  DistinctValues values(conjunctions_, parts_, values_max(shape));
   ArrayWriter writer(conjunctions_, parts_, [&](NodeId id) { return values.write(id); });
-  Result<Part> part = writer.write(distinct);
-  if (!part) return part;
+  writer.distinct_ = &values;
+  Result<std::vector<NodeId>> items = writer.unique_items(shape);
+  if (!items) return items.error();
   const auto most = values.count();
-  if (!most || (shape.count_max && *shape.count_max <= *most)) return part;
-  shape.count_max = most;
-  return shape.count_min > *most ? parts_.no_text() : writer.write(distinct);
+  if (most && shape.count_min > *most) {
+    return parts_.no_text(schema_error(
+        node.pointer, fmt::format("at least {} items that differ are demanded, and there are only "
+                                  "{} values; make minItems smaller or allow more values",
+                                  shape.count_min, *most)));
+  }
+  if (most) shape.count_max = std::min(shape.count_max.value_or(*most), *most);
+  if (std::ranges::any_of(shape.contains, counts_items)) return writer.write_counted(distinct);
+  if (Result<void> left = writer.check_all_left(distinct, *items); !left) return left.error();
+  return writer.write_plain(distinct);
+}
+
+// The first items, and the others behind them if there may be some. Sets the maximum where there
+// can be none.
+Result<std::vector<NodeId>> ArrayWriter::unique_items(ArrayShape& shape) {
+  std::vector<NodeId> items;
+  for (uint32_t i = 0; i <= shape.prefix.size() && (!shape.count_max || i < *shape.count_max);
+       ++i) {
+    Result<NodeId> id = conjunctions_.find(i < shape.prefix.size() ? shape.prefix[i] : shape.rest);
+    if (!id) return id.error();
+    if (!conjunctions_.possible(*id)) {
+      shape.count_max = i;
+      break;
+    }
+    if (Result<Part> part = write_item_(*id); !part) return part.error();
+    items.push_back(*id);
+  }
+  return items;
+}
+
+// Whether for each item that must be there, those before it leave some value. Otherwise they could
+// be chosen so that none can follow: which ones can be chosen, an item does not say.
+Result<void> ArrayWriter::check_all_left(const Node& node, const std::vector<NodeId>& items) const {
+  const ArrayShape& shape = node.arrays;
+  for (size_t i = 0; i < items.size() && i < shape.count_min; ++i) {
+    if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
+    const auto values = distinct_->count(items[i]);
+    const bool is_rest = i == shape.prefix.size();
+    size_t before = is_rest ? shape.count_min - 1 - i : 0;  // which may have the same values
+    for (size_t j = 0; j < i && values; ++j)
+      before += distinct_->may_overlap(items[j], items[i]) ? 1 : 0;
+    if (!values || *values > before) continue;
+    return schema_error(
+        node.pointer,
+        fmt::format(
+            "uniqueItems with minItems {}: {} {} must be there and {} only {} values, which "
+            "up to {} items before may have used up; allow more values, make minItems "
+            "smaller, or leave uniqueItems out",
+            shape.count_min, is_rest ? "items from number" : "item", i, is_rest ? "have" : "has",
+            *values, before));
+  }
+  return {};
 }
 
 Result<std::optional<Part>> ArrayWriter::write_if_possible(const Terms& terms) {
@@ -70,13 +126,18 @@ Result<ArrayWriter::Items> ArrayWriter::write_items(const ArrayShape& shape) {
 }
 
 // The items that have rules of their own one by one, then all others as a repetition.
-Result<Part> ArrayWriter::write_plain(const ArrayShape& shape) {
+Result<Part> ArrayWriter::write_plain(const Node& node) {
+  const ArrayShape& shape = node.arrays;
   Result<Items> items = write_items(shape);
   if (!items) return items.error();
   const auto& [prefix, rest, most] = *items;
   GrammarBuilder& builder = parts_.builder();
   const auto count = static_cast<uint32_t>(prefix.size());
-  if (shape.count_min > (rest ? most.value_or(UINT32_MAX) : count)) return parts_.no_text();
+  if (shape.count_min > (rest ? most.value_or(UINT32_MAX) : count)) {
+    return parts_.no_text(schema_error(
+        node.pointer, fmt::format("at least {} items are demanded, and there cannot be so many",
+                                  shape.count_min)));
+  }
   const uint32_t least = shape.count_min > count ? shape.count_min - count : 0;
   const Part opening = parts_.mark("[");
   const Part closing = parts_.mark("]");
@@ -115,7 +176,7 @@ Result<Part> ArrayWriter::write_counted(const Node& node) {
   ItemRules rules{.items_min = shape.count_min, .items_max = shape.count_max};
   size_t prefix = shape.prefix.size();
   for (const ContainsShape& contains : counted) {
-    rules.counts.push_back({contains.min, contains.max});
+    rules.counts.push_back({contains.min, contains.max, contains.from});
     prefix = std::max<size_t>(prefix, contains.from);
   }
   if (shape.count_max) prefix = std::min<size_t>(prefix, *shape.count_max);
@@ -132,7 +193,9 @@ Result<Part> ArrayWriter::write_counted(const Node& node) {
   }
   Result<std::optional<Part>> part = ItemStates(parts_, std::move(rules)).write();
   if (!part) return schema_error(node.pointer, part.error().message);
-  return part->value_or(parts_.no_text());
+  if (*part) return **part;
+  return parts_.no_text(schema_error(
+      node.pointer, "no number of items is within the bounds of contains, minItems and maxItems"));
 }
 
 // The item number `index` for each set of counts that it may add to. Where a count has a maximum,
@@ -158,7 +221,9 @@ Result<std::vector<ItemOffer>> ArrayWriter::offers(const std::vector<ContainsSha
     if (!wanted) continue;
     Result<std::optional<Part>> part = write_if_possible(terms);
     if (!part) return part.error();
-    if (*part) offers.push_back({set, **part});
+    if (!*part) continue;
+    offers.push_back({.counts = set, .item = **part});
+    if (distinct_ != nullptr) offers.back().texts = distinct_->count(*conjunctions_.find(terms));
   }
   return offers;
 }

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "grammar/schema/conjunctions.h"
+#include "grammar/schema/distinct_values.h"
 #include "grammar/schema/item_states.h"
 #include "grammar/schema/json_parts.h"
 #include "grammar/schema/write_node.h"
@@ -20,7 +21,8 @@ class ArrayWriter {
       : conjunctions_(conjunctions), parts_(parts), write_item_(std::move(write_item)) {}
 
   // A node without allowed values. Errors as Conjunctions::find(); kInvalid also: too many counts
-  // or states, what contains says cannot be negated, uniqueItems of arrays or objects.
+  // or states, what contains says cannot be negated, items that differ and cannot be compared or
+  // may use each other up.
   Result<Part> write(const Node& node);
 
  private:
@@ -32,7 +34,9 @@ class ArrayWriter {
   };
 
   Result<Part> write_unique(const Node& node);
-  Result<Part> write_plain(const ArrayShape& shape);
+  Result<std::vector<NodeId>> unique_items(ArrayShape& shape);
+  Result<void> check_all_left(const Node& node, const std::vector<NodeId>& items) const;
+  Result<Part> write_plain(const Node& node);
   Result<Items> write_items(const ArrayShape& shape);
   Result<Part> write_counted(const Node& node);
   Result<std::vector<ItemOffer>> offers(const std::vector<ContainsShape>& counted,
@@ -42,6 +46,7 @@ class ArrayWriter {
   Conjunctions& conjunctions_;
   JsonParts& parts_;
   WriteNode write_item_;
+  const DistinctValues* distinct_ = nullptr;  // the items are these
 };
 
 }  // namespace windrow::grammar

@@ -15,6 +15,10 @@ constexpr size_t kDemandsMax = 4;
 // With fewer names, members that do not meet a demand could use them all up.
 constexpr uint32_t kFewNames = 1'000;
 
+uint32_t few_names(const ObjectShape& shape) {
+  return std::max(kFewNames, shape.count_min);
+}
+
 }  // namespace
 
 Result<Part> CountedObject::write() {
@@ -30,7 +34,12 @@ Result<Part> CountedObject::write() {
   MemberStates states(parts_.builder(), std::move(rules_), parts_.mark("}"));
   Result<std::optional<Part>> members = states.write();
   if (!members) return schema_error(node_.pointer, members.error().message);
-  if (!*members) return parts_.no_text();
+  if (!*members) {
+    return parts_.no_text(schema_error(
+        node_.pointer,
+        "no object has enough members, or none that breaks a negated rule: make minProperties "
+        "smaller, or allow more names in properties or propertyNames"));
+  }
   return parts_.builder().sequence({parts_.mark("{"), **members});
 }
 
@@ -49,7 +58,7 @@ Result<void> CountedObject::read_demands() {
     if (!names) return schema_error(node_.pointer, names.error().message);
     Demand demand{.names = *std::move(names)};
     if (some.rule->value) demand.value = some.term(*some.rule->value);
-    demand.few_names = demand.names && texts_count(*demand.names, kFewNames);
+    demand.few_names = demand.names && texts_count(*demand.names, few_names(node_.objects));
     demands_.push_back(std::move(demand));
   }
   return {};
@@ -162,7 +171,7 @@ Result<void> CountedObject::add_undeclared() {
       if (Result<void> added = add_cell(cell, names.terms); !added) return added;
     }
   }
-  if (!any_name_) rules_.undeclared_max = texts_count(undeclared_names_, kFewNames);
+  if (!any_name_) rules_.undeclared_max = texts_count(undeclared_names_, few_names(node_.objects));
   return {};
 }
 

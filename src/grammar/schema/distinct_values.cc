@@ -16,12 +16,11 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kDistinctStatesMax = 100'000;
-constexpr uint32_t kCountedMax = 1'000;
 
 }  // namespace
 
 Result<Part> DistinctValues::write(NodeId id) {
-  if (const auto found = written_.find(id); found != written_.end()) return found->second;
+  if (const auto found = written_.find(id); found != written_.end()) return found->second.part;
   Result<CharDfa> dfa = texts(id);
   if (!dfa) return dfa.error();
   if (!orders_agree()) {
@@ -29,18 +28,32 @@ Result<Part> DistinctValues::write(NodeId id) {
                         "items of uniqueItems are compared by their texts, and their schemas have "
                         "the same properties in different orders; give them one order");
   }
-  few_ = few_ && texts_count(*dfa, kCountedMax);
+  few_ = few_ && texts_count(*dfa, values_max_);
   if (few_) {
     Result<CharDfa> both = all_.unite(*dfa, kDistinctStatesMax);
     if (!both) return schema_error(conjunctions_[id].pointer, both.error().message);
     all_ = *std::move(both);
   }
-  const Part part = dfa->empty() ? parts_.no_text() : parts_.distinct(*dfa);
-  return written_.emplace(id, part).first->second;
+  const auto none = [&] {
+    return parts_.no_text(schema_error(conjunctions_[id].pointer, "there is no value left"));
+  };
+  const Part part = dfa->empty() ? none() : parts_.distinct(*dfa);
+  written_.emplace(id, Written{part, *std::move(dfa)});
+  return part;
 }
 
 std::optional<uint32_t> DistinctValues::count() const {
-  return few_ ? texts_count(all_, kCountedMax) : std::nullopt;
+  return few_ ? texts_count(all_, values_max_) : std::nullopt;
+}
+
+std::optional<uint32_t> DistinctValues::count(NodeId id) const {
+  return texts_count(written_.at(id).texts, values_max_);
+}
+
+bool DistinctValues::may_overlap(NodeId left, NodeId right) const {
+  if (left == right) return true;
+  const Result<CharDfa> both = written_.at(left).texts.intersect(written_.at(right).texts);
+  return !both || !both->empty();
 }
 
 Result<CharDfa> DistinctValues::texts(NodeId id) {

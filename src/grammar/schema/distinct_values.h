@@ -16,16 +16,20 @@ namespace windrow::grammar {
 
 class DistinctValues {
  public:
-  // Both outlive this.
-  DistinctValues(Conjunctions& conjunctions, JsonParts& parts)
-      : conjunctions_(conjunctions), parts_(parts) {}
+  // Both outlive this. More than `values_max` values are not counted.
+  DistinctValues(Conjunctions& conjunctions, JsonParts& parts, uint32_t values_max)
+      : conjunctions_(conjunctions), parts_(parts), values_max_(values_max) {}
 
   // The values of a node that is possible. kInvalid, with the pointer: arrays or objects that are
   // not finitely many kinds of texts (StructuredTexts); too many states.
   Result<Part> write(NodeId id);
 
-  // How many values there are in all nodes written so far; nothing: more than an array will have.
+  // How many values there are in all nodes written so far; nothing: more than `values_max`.
   std::optional<uint32_t> count() const;
+
+  // The same of one node, which is written; whether two nodes have a value in common.
+  std::optional<uint32_t> count(NodeId id) const;
+  bool may_overlap(NodeId left, NodeId right) const;
 
  private:
   using Order = std::vector<std::string>;  // names of members
@@ -39,7 +43,13 @@ class DistinctValues {
 
   Conjunctions& conjunctions_;
   JsonParts& parts_;
-  std::unordered_map<NodeId, Part> written_;
+  struct Written {
+    Part part;
+    CharDfa texts;
+  };
+
+  uint32_t values_max_;
+  std::unordered_map<NodeId, Written> written_;
   std::unordered_map<std::string, std::string> spellings_;  // of arrays and objects of an enum
   std::vector<Order> literal_orders_;
   std::vector<Order> orders_;  // of objects that are no enum

@@ -23,6 +23,13 @@ Error too_many_item_states() {
                       kItemStatesMax)};
 }
 
+Error may_be_used_up() {
+  return {ErrorKind::kInvalid,
+          "uniqueItems, together with contains and minItems, demands items of so few values that "
+          "those before them may have used all of them up; allow more values, make minItems, "
+          "minContains or what maxContains excludes smaller, or leave uniqueItems out"};
+}
+
 }  // namespace
 
 Result<std::optional<Part>> ItemStates::write() {
@@ -45,26 +52,29 @@ Result<std::optional<Part>> ItemStates::write() {
     for (size_t i = (*levels)[level].size(); i-- > 0;) {
       const Counts counts = (*levels)[level][i];
       const bool circles = level == last_level() && !rules_.items_max;
-      if (const auto part = tail(level, counts, circles ? tails : next)) {
-        tails.emplace(counts, *part);
-      }
+      const auto found = tail(level, counts, circles ? tails : next);
+      if (!found) continue;
+      if (!found->sure) return may_be_used_up();
+      tails.emplace(counts, *found);
     }
     next = std::move(tails);
   }
   const auto start = next.find(0);
   if (start == next.end()) return std::optional<Part>();
-  return std::optional(parts_.builder().sequence({parts_.mark("["), start->second}));
+  return std::optional(parts_.builder().sequence({parts_.mark("["), start->second.part}));
 }
 
 // One count, and no other bounds that matter: others* (counted others*){min,max}, which costs the
 // same for every bound.
-std::optional<Part> ItemStates::write_repeats() {
+Result<std::optional<Part>> ItemStates::write_repeats() {
   GrammarBuilder& builder = parts_.builder();
   const CountBounds bounds = rules_.counts.front();
   std::vector<Part> counted;
   std::vector<Part> others;
-  for (const ItemOffer& offer : rules_.rest)
+  for (const ItemOffer& offer : rules_.rest) {
     (offer.counts != 0 ? counted : others).push_back(offer.item);
+    if (offer.counts != 0 && offer.texts && *offer.texts < bounds.min) return may_be_used_up();
+  }
   const Part closing = parts_.mark("]");
   std::vector<Part> choices;
   if (bounds.min == 0 && rules_.items_min == 0) choices.push_back(closing);
@@ -94,8 +104,8 @@ std::optional<Part> ItemStates::write_repeats() {
     sequence.push_back(closing);
     choices.push_back(builder.sequence(std::move(sequence)));
   }
-  if (choices.empty()) return std::nullopt;
-  return builder.sequence({parts_.mark("["), one_of(std::move(choices))});
+  if (choices.empty()) return std::optional<Part>();
+  return std::optional(builder.sequence({parts_.mark("["), one_of(std::move(choices))}));
 }
 
 // The states of each level, sorted: those after so many items. On the last one are all after more.
@@ -123,13 +133,14 @@ Result<std::vector<std::vector<ItemStates::Counts>>> ItemStates::reachable() con
 
 // The text after `level` items; nothing if there is none. `next`: those that one more item leads
 // to.
-std::optional<Part> ItemStates::tail(size_t level, Counts counts, const Tails& next) {
+std::optional<ItemStates::Tail> ItemStates::tail(size_t level, Counts counts, const Tails& next) {
   if (settled(level, counts)) return settled_tail(level, counts);
   GrammarBuilder& builder = parts_.builder();
   const bool circles = level == last_level() && !rules_.items_max;
   std::vector<Part> choices;
   std::vector<Part> stays;
-  if (level >= rules_.items_min && fulfilled(counts)) choices.push_back(parts_.mark("]"));
+  bool sure = level >= rules_.items_min && fulfilled(counts);
+  if (sure) choices.push_back(parts_.mark("]"));
   for (const ItemOffer& offer : offers(level)) {
     const auto to = after(counts, offer);
     if (!to) continue;
@@ -139,17 +150,40 @@ std::optional<Part> ItemStates::tail(size_t level, Counts counts, const Tails& n
     }
     const auto rest = next.find(*to);
     if (rest == next.end()) continue;
-    choices.push_back(level == 0 ? builder.sequence({offer.item, rest->second})
-                                 : builder.sequence({parts_.mark(","), offer.item, rest->second}));
+    const Part behind = rest->second.part;
+    choices.push_back(level == 0 ? builder.sequence({offer.item, behind})
+                                 : builder.sequence({parts_.mark(","), offer.item, behind}));
+    sure = sure || (rest->second.sure && is_left(offer, level, counts));
   }
   if (choices.empty()) return std::nullopt;
   const Part part = one_of(std::move(choices));
-  if (stays.empty()) return part;
-  return builder.sequence({more(one_of(std::move(stays)), 0, std::nullopt), part});
+  if (stays.empty()) return Tail{part, sure};
+  const Part before = more(one_of(std::move(stays)), 0, std::nullopt);
+  return Tail{builder.sequence({before, part}), sure};
+}
+
+// Whether a text of the offer is left behind `level` items, whatever they are. They are read as
+// fulfilling all that they fulfil, so no more of them have one of its texts than
+// - are counted by what it counts, or come before that counts;
+// - are not counted by what it must not fulfil.
+bool ItemStates::is_left(const ItemOffer& offer, size_t level, Counts counts) const {
+  if (!offer.texts) return true;
+  const bool circles = level == last_level() && !rules_.items_max;  // then there may be more items
+  size_t before = circles ? SIZE_MAX : level;
+  for (size_t i = 0; i < rules_.counts.size(); ++i) {
+    const CountBounds& bounds = rules_.counts[i];
+    const size_t counted = count(counts, i);
+    if ((offer.counts >> i & 1U) != 0) {
+      before = std::min(before, counted + bounds.from);
+    } else if (bounds.max && !circles) {
+      before = std::min(before, level - counted);
+    }
+  }
+  return *offer.texts > before;
 }
 
 // The same where nothing is left to count but the items.
-std::optional<Part> ItemStates::settled_tail(size_t level, Counts counts) {
+std::optional<ItemStates::Tail> ItemStates::settled_tail(size_t level, Counts counts) {
   if (!fulfilled(counts)) return std::nullopt;
   const auto items = static_cast<uint32_t>(level);
   const uint32_t min = rules_.items_min > items ? rules_.items_min - items : 0;
@@ -157,14 +191,18 @@ std::optional<Part> ItemStates::settled_tail(size_t level, Counts counts) {
   if (rules_.items_max) max = *rules_.items_max - items;
   if (max && *max < min) return std::nullopt;
   std::vector<Part> stays;
+  bool sure = min == 0;
   for (const ItemOffer& offer : rules_.rest) {
-    if (after(counts, offer)) stays.push_back(offer.item);
+    if (!after(counts, offer)) continue;
+    stays.push_back(offer.item);
+    sure = sure || is_left(offer, level + min - 1, counts);
   }
   const Part closing = parts_.mark("]");
   if (stays.empty() || (max && *max == 0)) {
-    return min == 0 ? std::optional(closing) : std::nullopt;
+    return min == 0 ? std::optional(Tail{closing}) : std::nullopt;
   }
-  return parts_.builder().sequence({more(one_of(std::move(stays)), min, max), closing});
+  const Part rest = more(one_of(std::move(stays)), min, max);
+  return Tail{parts_.builder().sequence({rest, closing}), sure};
 }
 
 bool ItemStates::settled(size_t level, Counts counts) const {

@@ -19,11 +19,13 @@ namespace windrow::grammar {
 struct ItemOffer {
   uint32_t counts = 0;
   Part item;
+  std::optional<uint32_t> texts;  // how many it has, where items must differ; nothing: enough
 };
 
 struct CountBounds {
   uint32_t min = 0;
   std::optional<uint32_t> max;
+  uint32_t from = 0;  // items before this one are not counted, but may fulfil it
 };
 
 struct ItemRules {
@@ -39,17 +41,25 @@ class ItemStates {
   // `parts` outlives this.
   ItemStates(JsonParts& parts, ItemRules rules) : parts_(parts), rules_(std::move(rules)) {}
 
-  // Nothing: there is no such array. kInvalid, a message without a pointer: too many states.
+  // Nothing: there is no such array. kInvalid, a message without a pointer: too many states; or,
+  // where items must differ, those so far may use up the texts of one that must follow.
   Result<std::optional<Part>> write();
 
  private:
   using Counts = uint32_t;  // the number of items of each count, in mixed radix
-  using Tails = std::unordered_map<Counts, Part>;
 
-  std::optional<Part> write_repeats();
+  // `sure`: it has a text whatever the items so far are.
+  struct Tail {
+    Part part;
+    bool sure = true;
+  };
+  using Tails = std::unordered_map<Counts, Tail>;
+
+  Result<std::optional<Part>> write_repeats();
   Result<std::vector<std::vector<Counts>>> reachable() const;
-  std::optional<Part> tail(size_t level, Counts counts, const Tails& next);
-  std::optional<Part> settled_tail(size_t level, Counts counts);
+  std::optional<Tail> tail(size_t level, Counts counts, const Tails& next);
+  std::optional<Tail> settled_tail(size_t level, Counts counts);
+  bool is_left(const ItemOffer& offer, size_t level, Counts counts) const;
   bool settled(size_t level, Counts counts) const;
   bool fulfilled(Counts counts) const;
   std::optional<Counts> after(Counts counts, const ItemOffer& offer) const;

@@ -138,7 +138,8 @@ Part JsonParts::distinct(const CharDfa& texts) {
   return builder_.distinct_lexeme(utf8_dfa(texts));
 }
 
-Part JsonParts::no_text() {
+Part JsonParts::no_text(Error why) {
+  if (!why_no_text_) why_no_text_ = std::move(why);
   return builder_.lexeme(std::make_shared<const ByteDfa>());
 }
 

@@ -53,7 +53,11 @@ class JsonParts {
   Result<Part> string_in(const CharDfa& texts, const CharCount& count);
   Part value(const boost::json::value& value);
   Part one_of(std::span<const boost::json::value* const> values);  // not empty
-  Part no_text();                                                  // it has none
+
+  // A part without a text, and why it has none; remembered for the error of a schema that has none
+  // because of it.
+  Part no_text(Error why);
+  const std::optional<Error>& why_no_text() const { return why_no_text_; }  // the first
 
   // For values that must differ, in one spelling each: the texts of strings with their quotes, what
   // stands between items and members, and all such values as a part. Not empty.
@@ -76,6 +80,7 @@ class JsonParts {
   std::optional<Part> space_;
   std::optional<Part> any_string_;
   CharDfa left_out_;
+  std::optional<Error> why_no_text_;
 };
 
 }  // namespace windrow::grammar

@@ -23,7 +23,12 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   auto grammar = builder.finish(*part, options.limits);
   if (grammar) return grammar;
   if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
-  return schema_error(conjunctions[*root].pointer, grammar.error().message);
+  const std::string& message = grammar.error().message;
+  if (parts.why_no_text() && message.find("no text") != std::string::npos) {
+    return Error{ErrorKind::kInvalid,
+                 "no value is valid under this schema: " + parts.why_no_text()->message};
+  }
+  return schema_error(conjunctions[*root].pointer, message);
 }
 
 Result<Part> schema_part(GrammarBuilder& builder, const json::value& schema,

@@ -1,0 +1,142 @@
+// Items of a uniqueItems that must be there although others may use their values up: no text leads
+// to where none is left. What cannot be kept clear of that is refused.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "grammar/schema/schema_grammar.h"
+#include "grammar/schema/testing/schema_language.h"
+#include "grammar/schema/testing/walk.h"
+
+namespace windrow::grammar {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::SchemaLanguage;
+using testing::Walk;
+
+std::string refusal(const std::string& schema) {
+  const SchemaLanguage language(schema);
+  return language.made() ? "no error" : language.error();
+}
+
+std::string unique(const std::string& rules) {
+  return R"({"type":"array","uniqueItems":true,)" + rules + "}";
+}
+
+// The schema is accepted, and no random text of it is stuck.
+void expect_ends(const std::string& schema, int bytes_free = 200) {
+  SCOPED_TRACE(schema);
+  const SchemaLanguage language(schema);
+  ASSERT_TRUE(language.made()) << language.error();
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    const Walk walk = testing::random_walk(language.matcher(), random, bytes_free);
+    ASSERT_NE(walk.end, Walk::End::kStuck) << walk.text;
+  }
+}
+
+TEST(UniqueItems, PlacesWhoseFewValuesOthersMayUseUpAreRefused) {
+  EXPECT_THAT(refusal(R"({"properties":{"a":)" +
+                      unique(R"("minItems":3,"prefixItems":[{"enum":[1,2,3]},{"enum":[1,2]},
+                                {"enum":[1,2]}],"items":false)") +
+                      "}}"),
+              AllOf(HasSubstr("at #/properties/a: uniqueItems with minItems 3: item 2 must be "
+                              "there and has only 2 values"),
+                    HasSubstr("leave uniqueItems out")));
+  EXPECT_THAT(refusal(unique(R"("minItems":4,"prefixItems":[{"enum":[1,2,3,9]}],
+                                "items":{"enum":[1,2,3]})")),
+              HasSubstr("items from number 1 must be there and have only 3 values"));
+}
+
+TEST(UniqueItems, PlacesThatKeepAValueAreAccepted) {
+  expect_ends(unique(R"("minItems":3,"prefixItems":[{"const":"a"},{"const":"b"},{"enum":["c"]}],
+                        "items":false)"));
+  expect_ends(unique(R"("minItems":3,"prefixItems":[{"enum":[1]},{"enum":[1,2]},{"enum":[1,2,3]}],
+                        "items":false)"));
+  expect_ends(unique(R"("minItems":1,"prefixItems":[{"enum":[1,2,3]},{"enum":[1,2]},
+                        {"enum":[1,2]}],"items":false)"));
+  expect_ends(unique(R"("minItems":3,"prefixItems":[{"enum":["x","y"]}],"items":{"enum":[1,2]})"));
+  expect_ends(unique(R"("minItems":3,"items":{"enum":["a","b","c"]})"));
+}
+
+TEST(UniqueItems, CountsThatMayUseUpValuesOfEachOtherAreRefused) {
+  EXPECT_THAT(refusal(unique(R"("minItems":3,"items":{"enum":["a","b","c","d"]},
+                  "allOf":[{"contains":{"enum":["a","b"]},"minContains":0,"maxContains":1},
+                           {"contains":{"enum":["b","c"]},"minContains":0,"maxContains":1}])")),
+              AllOf(HasSubstr("at #: uniqueItems, together with contains"),
+                    HasSubstr("leave uniqueItems out")));
+  EXPECT_NE(refusal(unique(R"("minItems":3,"not":{"contains":{"enum":[1,2]},"minContains":2},
+                              "items":{"enum":[1,2,3]})")),
+            "no error");
+  EXPECT_NE(refusal(unique(R"("contains":{"enum":[1,2]},"minContains":3)")), "no error");
+  EXPECT_NE(refusal(unique(R"("prefixItems":[{"enum":[1,2]}],"items":{"enum":[1,2,3]},
+                              "minItems":3,"contains":{"enum":[1,2]},"maxContains":1)")),
+            "no error");
+}
+
+TEST(UniqueItems, CountsThatLeaveValuesAreAccepted) {
+  expect_ends(unique(R"("items":{"type":"string"},"contains":{"const":"x"})"));
+  expect_ends(unique(R"("items":{"enum":["a","b","c"]},"contains":{"const":"a"},"minItems":2)"));
+  expect_ends(unique(R"("items":{"enum":[1,2,3,4]},"contains":{"enum":[1,2]},"minContains":2,
+                        "maxItems":3)"));
+  expect_ends(unique(R"("items":{"enum":[1,2,3,4]},"contains":{"enum":[1,2]},"maxContains":1,
+                        "minItems":3)"));
+  expect_ends(unique(R"("items":{"enum":[1,2,3,4,5]},"minItems":2,"allOf":[
+      {"contains":{"const":1}},{"contains":{"enum":[1,2]},"maxContains":1}])"));
+  expect_ends(unique(R"("prefixItems":[{"enum":[1,2]}],"items":{"enum":[1,2,3,4]},
+                        "contains":{"minimum":3},"minContains":1,"maxContains":2)"));
+}
+
+TEST(UniqueItems, AreCountedAsFarAsMinItemsDemands) {
+  EXPECT_THAT(refusal(unique(R"("minItems":1500,"items":{"type":"integer","minimum":0,
+                                "maximum":1400})")),
+              HasSubstr("only 1401 values"));
+  EXPECT_THAT(refusal(unique(R"("contains":{"type":"integer","minimum":0,"maximum":1400},
+                                "items":{"type":"integer","minimum":0},"minContains":1500)")),
+              HasSubstr("used all of them up"));
+  const SchemaLanguage language(
+      unique(R"("minItems":1101,"items":{"type":"integer","minimum":0,"maximum":1100})"));
+  ASSERT_TRUE(language.made()) << language.error();
+  std::string text = "[0";
+  for (int i = 1; i < 1100; ++i)
+    text += fmt::format(",{}", i);
+  EXPECT_FALSE(language.has(text + "]"));
+  EXPECT_TRUE(language.has(text + ",1100]"));
+  EXPECT_FALSE(language.begins(text + ",1100,"));
+}
+
+TEST(UniqueItems, NamesAreCountedAsFarAsMinPropertiesDemands) {
+  std::string names;
+  for (int i = 0; i < 1100; ++i)
+    names += fmt::format(R"({}"n{}")", i == 0 ? "" : ",", i);
+  const auto schema = [&](int min) {
+    return fmt::format(R"({{"type":"object","propertyNames":{{"enum":[{}]}},"minProperties":{}}})",
+                       names, min);
+  };
+  for (const PropertyOrder order : {PropertyOrder::kDefinition, PropertyOrder::kAny}) {
+    const SchemaLanguage all(schema(1100), {.property_order = order});
+    EXPECT_TRUE(all.made()) << all.error();
+    const SchemaLanguage more(schema(1101), {.property_order = order});
+    EXPECT_FALSE(more.made());
+  }
+}
+
+TEST(UniqueItems, ErrorsSayHowManyValuesThereAre) {
+  EXPECT_EQ(refusal(R"({"type":"object","properties":{"a":)" +
+                    unique(R"("minItems":11,"items":{"type":"integer","minimum":0,"maximum":9})") +
+                    R"(},"required":["a"]})"),
+            "no value is valid under this schema: at #/properties/a: at least 11 items that differ "
+            "are demanded, and there are only 10 values; make minItems smaller or allow more "
+            "values");
+  EXPECT_THAT(refusal(R"({"type":"object","propertyNames":{"enum":["a","b"]},"minProperties":3})"),
+              AllOf(HasSubstr("at #: no object has enough members"),
+                    HasSubstr("make minProperties smaller")));
+}
+
+}  // namespace
+}  // namespace windrow::grammar
