@@ -150,7 +150,7 @@ void Closure::expand(uint32_t number, StackId stack) {
       open(children[0], rest_of_repeat(number, one_less(node.min), one_less(node.max), stack));
       return;
     case Kind::kMembers:
-      return expand_members(number, {}, stack);
+      return begin_members(number, stack);
     case Kind::kContainer:
       open(children[0], stacks_.push({number, 0, 0, stack}));
       return;

@@ -88,6 +88,8 @@ class Closure {
   bool may_write_other(const Frame& before) const;
   bool may_write(const Frame& before, TextTrie::Range range) const;
   void resume_members(const Frame& frame);
+  MemberSetId written_but_from(const Grammar::Members& members, size_t rank);
+  void begin_members(uint32_t number, StackId below);
   void expand_members(uint32_t node, const MembersFrame& at, StackId below);
   void arrive_in_name(const Position& position);
 

@@ -24,15 +24,40 @@ Closure::MembersRoom Closure::room_for_members(uint32_t node, const MembersFrame
   const Grammar::Members& members = grammar_.members[of.members];
   const MemberSets& sets = stacks_.member_sets();
   const uint32_t missing = sets.missing(at.written, members.required);
-  MembersRoom room{.for_any = true,
-                   .for_other = members.has_other && at.others < members.other_max,
-                   .can_end = missing == 0};
+  const bool is_turn_of_others = members.in_order.empty() || missing == 0;
+  MembersRoom room{
+      .for_any = true,
+      .for_other = members.has_other && is_turn_of_others && at.others < members.other_max,
+      .can_end = missing == 0};
   if (of.min == 0 && of.max == Grammar::kUnbounded) return room;
   const uint32_t count = sets.size(at.written) + at.others;
   room.for_any = of.max == Grammar::kUnbounded || of.max - count > missing;
   room.for_other = room.for_other && room.for_any;
   room.can_end = missing == 0 && count >= of.min;
   return room;
+}
+
+// In an order: the set of all members but those that may come from a place in it on, up to the
+// first that is required. The others count as written: they are over, or their turn has not come.
+MemberSetId Closure::written_but_from(const Grammar::Members& members, size_t rank) {
+  std::vector<uint32_t> words(members.required.size(), ~0U);
+  if (members.count % 32 != 0) words.back() = (1U << (members.count % 32)) - 1;
+  for (; rank < members.in_order.size(); ++rank) {
+    const uint32_t member = members.in_order[rank];
+    words[member / 32] &= ~(1U << (member % 32));
+    if ((members.required[member / 32] >> (member % 32) & 1) != 0) break;
+  }
+  while (!words.empty() && words.back() == 0)
+    words.pop_back();
+  return stacks_.member_sets().intern(words);
+}
+
+// Nothing is written yet.
+void Closure::begin_members(uint32_t number, StackId below) {
+  const Grammar::Members& members = grammar_.members[grammar_.nodes[number].members];
+  MembersFrame first;
+  if (!members.in_order.empty()) first.written = written_but_from(members, 0);
+  expand_members(number, first, below);
 }
 
 // Where names may come: they are one position, however many there are.
@@ -47,6 +72,7 @@ void Closure::expand_members(uint32_t number, const MembersFrame& at, StackId be
     positions_.push_back({Automata::kTexts, members.names, stacks_.push(before)});
   if (!room.for_other) return;
   next.before_name = false;
+  if (!members.in_order.empty()) next.written = written_but_from(members, members.count);
   // How many there are matters up to here.
   uint32_t most = node.max == Grammar::kUnbounded ? node.min : node.max;
   if (members.other_max != Grammar::kUnbounded) most = std::max(most, members.other_max);
@@ -108,7 +134,10 @@ void Closure::arrive_in_name(const Position& position) {
     const uint32_t value = grammar_.children[values_from + range.first];
     MembersFrame next = MembersFrame::of(frame);
     next.before_name = false;
-    next.written = stacks_.member_sets().with(next.written, range.first);
+    const Grammar::Members& members = grammar_.members[node.members];
+    next.written = members.in_order.empty()
+                       ? stacks_.member_sets().with(next.written, range.first)
+                       : written_but_from(members, members.ranks[range.first] + size_t{1});
     const StackId behind = stacks_.push(next.frame(frame.node, frame.below));
     open(value, behind);
     if (grammar_.nodes[value].nullable) leave(behind);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -89,19 +90,26 @@ Part GrammarBuilder::repeat(Part body, uint32_t min, std::optional<uint32_t> max
 Part GrammarBuilder::members(Members members) {
   ENSURE(!members.count_max || members.count_min <= *members.count_max,
          "at least {} members, but at most {}", members.count_min, *members.count_max);
-  std::ranges::sort(members.named, {}, &NamedPart::name);
+  ENSURE(!members.in_order || (members.count_min == 0 && !members.count_max),
+         "members in an order are counted");
   auto of_part = std::make_shared<BuilderPart::Members>();
+  std::vector<uint32_t> order(members.named.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {},
+                    [&](uint32_t i) -> const std::string& { return members.named[i].name; });
   of_part->has_other = members.other.has_value();
   of_part->other_max = members.other_max.value_or(Grammar::kUnbounded);
   of_part->has_separator = members.separator.has_value();
   std::vector<Part> children;
   if (members.other) children.push_back(*members.other);
-  for (NamedPart& member : members.named) {
+  for (const uint32_t number : order) {
+    NamedPart& member = members.named[number];
     ENSURE(!member.name.empty(), "a member without a name");
     ENSURE(of_part->names.empty() || of_part->names.back() != member.name,
            "two members have the name {}", member.name);
     of_part->names.push_back(std::move(member.name));
     of_part->required.push_back(member.required);
+    if (members.in_order) of_part->ranks.push_back(number);
     if (member.required) ++of_part->required_count;
     children.push_back(member.value);
   }

@@ -83,6 +83,10 @@ class GrammarBuilder {
     std::optional<Part> separator;
     uint32_t count_min = 0;
     std::optional<uint32_t> count_max;
+
+    // Named members come in the order of `named`, and `other` ones behind them. There are no bounds
+    // on the count then.
+    bool in_order = false;
   };
   Part members(Members members);
 

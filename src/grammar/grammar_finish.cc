@@ -390,9 +390,17 @@ class Finisher {
       if (!productive_[value]) continue;
       if (names.size() % 32 == 0) made.required.push_back(0);
       if (given.required[i]) made.required.back() |= 1U << (names.size() % 32);
+      if (!given.ranks.empty()) {
+        made.in_order.push_back(static_cast<uint32_t>(names.size()));
+        made.ranks.push_back(given.ranks[i]);
+      }
       names.push_back(given.names[i]);
       children.push_back(node_for(resolved(value)));
     }
+    // Those that are left get their places without gaps.
+    std::ranges::sort(made.in_order, {}, [&](uint32_t member) { return made.ranks[member]; });
+    for (uint32_t rank = 0; rank < made.in_order.size(); ++rank)
+      made.ranks[made.in_order[rank]] = rank;
     made.count = static_cast<uint32_t>(names.size());
     made.required_count = given.required_count;
     made.has_separator = given.has_separator;
@@ -406,7 +414,8 @@ class Finisher {
     filled.min = part.min;
     filled.max = part.max;
     filled.members = static_cast<uint32_t>(grammar_->members.size());
-    members_bytes_ += sizeof(made) + made.required.size() * sizeof(uint32_t);
+    members_bytes_ +=
+        sizeof(made) + (made.required.size() + 2 * made.in_order.size()) * sizeof(uint32_t);
     grammar_->members.push_back(std::move(made));
     names_of_members_.push_back(std::move(names));
   }

@@ -48,6 +48,8 @@ class Grammar {
     uint32_t count = 0;                      // how many names
     uint32_t required_count = 0;
     std::vector<uint32_t> required;  // as MemberSets has them
+    std::vector<uint32_t> in_order;  // members in their order; empty: in any order
+    std::vector<uint32_t> ranks;     // by member: its index in `in_order`
     bool has_other = false;
     uint32_t other_max = kUnbounded;
     bool has_separator = false;
@@ -92,6 +94,7 @@ struct BuilderPart {
   struct Members {
     std::vector<std::string> names;  // sorted
     std::vector<bool> required;
+    std::vector<uint32_t> ranks;  // by name, if they come in an order
     uint32_t required_count = 0;
     bool has_other = false;
     uint32_t other_max = Grammar::kUnbounded;

@@ -1,4 +1,4 @@
-// Members in any order, held to all their texts written out one by one.
+// Members in any order or in one, held to all their texts written out one by one.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,9 +35,11 @@ struct Spec {
   std::string separator;
   uint32_t min = 0;
   std::optional<uint32_t> max;
+  bool in_order = false;
 
   Part part(GrammarBuilder& builder) const {
-    GrammarBuilder::Members members{.other_max = other_max, .count_min = min, .count_max = max};
+    GrammarBuilder::Members members{
+        .other_max = other_max, .count_min = min, .count_max = max, .in_order = in_order};
     for (const Named& one : named)
       members.named.push_back({one.name, builder.text(one.value), one.required});
     if (other) members.other = builder.text(*other);
@@ -65,6 +67,7 @@ struct Spec {
       add_texts(begin + *other, written, count + 1, others + 1, bytes_max, all);
     for (size_t i = 0; i < named.size(); ++i) {
       if (written.contains(i)) continue;
+      if (in_order && (others > 0 || (!written.empty() && *written.rbegin() > i))) continue;
       std::set<size_t> more = written;
       more.insert(i);
       add_texts(begin + named[i].name + named[i].value, more, count + 1, others, bytes_max, all);
@@ -88,6 +91,7 @@ Spec random_spec(Random& random) {
   if (random.chance(0.7)) spec.separator = random.chance(0.7) ? "," : ",;";
   if (random.chance(0.4)) spec.min = static_cast<uint32_t>(random.below(4));
   if (random.chance(0.4)) spec.max = spec.min + static_cast<uint32_t>(random.below(4));
+  spec.in_order = spec.min == 0 && !spec.max && random.chance(0.5);
   return spec;
 }
 

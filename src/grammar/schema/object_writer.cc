@@ -7,6 +7,10 @@
 namespace windrow::grammar {
 namespace {
 
+// From here on the names of an object are one tree, in which a text is at one place, not at one in
+// each name.
+constexpr size_t kWideFrom = 8;
+
 // Whether bounds on the number of members or demands may exclude an object with valid members.
 bool counts_members(const ObjectShape& shape) {
   const auto required = std::ranges::count_if(shape.members, &Member::required);
@@ -50,6 +54,19 @@ Result<std::optional<Part>> ObjectWriter::write_undeclared(const std::vector<Nam
                                            : parts_.builder().choice(std::move(choices)));
 }
 
+Part ObjectWriter::write_wide(const std::vector<MemberParts>& members,
+                              const std::optional<Part>& undeclared) {
+  GrammarBuilder::Members parts{
+      .other = undeclared, .separator = parts_.mark(","), .in_order = true};
+  for (const MemberParts& member : members) {
+    parts.named.push_back({.name = parts_.name_text(member.name),
+                           .value = parts_.behind_name(member.value),
+                           .required = member.required});
+  }
+  GrammarBuilder& builder = parts_.builder();
+  return builder.sequence({parts_.mark("{"), builder.members(std::move(parts)), parts_.mark("}")});
+}
+
 // From the last member to the first: the texts that may follow another member (`after`), and
 // when none does (`first`). Each member is in both at most once, so the parts stay few.
 Result<Part> ObjectWriter::write_plain(const Node& node) {
@@ -60,6 +77,8 @@ Result<Part> ObjectWriter::write_plain(const Node& node) {
   if (!classes) return classes.error();
   Result<std::optional<Part>> undeclared = write_undeclared(*classes, false);
   if (!undeclared) return undeclared.error();
+
+  if (members->size() >= kWideFrom) return write_wide(*members, *undeclared);
 
   const Part closing = parts_.mark("}");
   std::vector<Part> after{closing};  // in reverse

@@ -35,6 +35,7 @@ class ObjectWriter {
   };
 
   Result<Part> write_plain(const Node& node);
+  Part write_wide(const std::vector<MemberParts>& members, const std::optional<Part>& undeclared);
   Result<Part> write_in_any_order(const Node& node);  // any_order_writer.cc
   Result<std::vector<MemberParts>> write_members(const Node& node);
   Result<std::optional<Part>> write_undeclared(const std::vector<NameClass>& classes,
