@@ -118,8 +118,9 @@ Result<std::shared_ptr<const AnswerCheck>> schema_check(const llm::StructureSpec
   boost::system::error_code error;
   const json::value schema = json::parse(spec.text, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return Error{ErrorKind::kInvalid, "the schema is no JSON: " + error.message()};
-  Result<schema::Validator> validator =
-      schema::Validator::compile(schema, {.closed_by_default = !spec.open});
+  // As the standard has it. That objects are closed besides is for the grammar, which knows which
+  // parts of a schema hold together for one object.
+  Result<schema::Validator> validator = schema::Validator::compile(schema, {});
   if (!validator) return validator.error();
   return std::make_shared<const SchemaCheck>(*std::move(validator));
 }
@@ -182,8 +183,7 @@ Result<CallCheck> CallCheck::make(std::span<const CallableTool> tools, bool seve
   Validators validators;
   for (const CallableTool& tool : tools) {
     const boost::json::value any = {{"type", "object"}};
-    auto validator =
-        schema::Validator::compile(tool.strict ? tool.schema : any, {.closed_by_default = true});
+    auto validator = schema::Validator::compile(tool.strict ? tool.schema : any, {});
     if (!validator) {
       return Error{ErrorKind::kInvalid,
                    fmt::format("{}: {}", tool.place, validator.error().message)};

@@ -29,7 +29,8 @@ class AnswerCheck {
   virtual std::optional<std::string> fault(std::string_view answer) const = 0;
 };
 
-// The check of a spec. kInvalid: the spec cannot be read.
+// The check of a spec; a schema is read as the standard has it, with open objects. kInvalid: the
+// spec cannot be read.
 Result<std::shared_ptr<const AnswerCheck>> make_check(const llm::StructureSpec& spec);
 
 // Checks each choice of an answer whose choices are labelled valid, cut off and so on by the code
