@@ -18,6 +18,9 @@ constexpr uint32_t kTextsMany = 3;
 // may be very many in a long token: so this is done a few times on a path only.
 constexpr uint8_t kTextsBeforeMax = 2;
 
+// The rest of an escape may have so many more bytes than characters: "u00e9" is one, in five bytes.
+constexpr uint32_t kEscapeBytes = 4;
+
 // Whether all plain tokens below a node are allowed.
 bool all_allowed_in_state(const PlainState& plain, const TokenTrie& trie, uint32_t number) {
   const TokenTrie::Node& node = trie.nodes()[number];
@@ -79,7 +82,10 @@ void MaskWalk::limit_plain(const Recognizer& recognizer, const Position& lexeme)
   if (automata.is_free(lexeme.automaton, lexeme.state)) return;
   const CountedDfa& counted = *automata.counted(lexeme.automaton);
   const TokenMask free = tables_.plain_mask(counted.free_chars(lexeme.state, false));
-  const TokenMask possible = tables_.plain_mask(counted.chars_left(lexeme.state));
+  uint32_t chars_max = counted.chars_left(lexeme.state);
+  if (counted.is_within_character(lexeme.state) && chars_max < CharCount::kEndless - kEscapeBytes)
+    chars_max += kEscapeBytes;
+  const TokenMask possible = tables_.plain_mask(chars_max);
   const std::span<uint64_t> words = mask_.words();
   for (size_t i = 0; i < words.size(); ++i) {
     uint64_t left = words[i] & possible.words()[i] & ~free.words()[i];

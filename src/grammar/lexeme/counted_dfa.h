@@ -46,6 +46,7 @@ class CountedDfa {
 
   const std::shared_ptr<const ByteDfa>& dfa() const { return dfa_; }
   ByteDfa::State place(State state) const { return state % states_; }
+  bool is_within_character(State state) const { return place(state) >= between_; }
 
   // --- what can be told of texts of fewer than `reach` bytes from a state on
 
