@@ -17,12 +17,18 @@ namespace json = boost::json;
 
 constexpr size_t kDistinctStatesMax = 100'000;
 
+Error not_written(const Node& node, const Error& error) {
+  return schema_error(node.pointer, "items of uniqueItems are compared by their texts, and " +
+                                        error.message + ", or leave uniqueItems out");
+}
+
 }  // namespace
 
 Result<Part> DistinctValues::write(NodeId id) {
   if (const auto found = written_.find(id); found != written_.end()) return found->second.part;
   Result<CharDfa> dfa = texts(id);
   if (!dfa) return dfa.error();
+  if (has_structured(id)) parts_.note_structured_lexeme();
   if (!orders_agree()) {
     return schema_error(conjunctions_[id].pointer,
                         "items of uniqueItems are compared by their texts, and their schemas have "
@@ -31,7 +37,7 @@ Result<Part> DistinctValues::write(NodeId id) {
   few_ = few_ && texts_count(*dfa, values_max_);
   if (few_) {
     Result<CharDfa> both = all_.unite(*dfa, kDistinctStatesMax);
-    if (!both) return schema_error(conjunctions_[id].pointer, both.error().message);
+    if (!both) return not_written(conjunctions_[id], both.error());
     all_ = *std::move(both);
   }
   const auto none = [&] {
@@ -71,7 +77,7 @@ Result<CharDfa> DistinctValues::texts(NodeId id) {
     Result<CharDfa> some = texts(choice);
     if (!some) return some;
     Result<CharDfa> both = all.unite(*some, kDistinctStatesMax);
-    if (!both) return schema_error(node.pointer, both.error().message);
+    if (!both) return not_written(node, both.error());
     all = *std::move(both);
   }
   return all;
@@ -94,9 +100,9 @@ Result<CharDfa> DistinctValues::scalars(const Node& node) {
   if ((node.types & kBooleanType) != 0) words.insert(words.end(), {"true", "false"});
   CharDfa all = words.empty() ? CharDfa() : CharDfa::literals(words);
   const auto add = [&](const Result<CharDfa>& more) -> Result<void> {
-    if (!more) return schema_error(node.pointer, more.error().message);
+    if (!more) return not_written(node, more.error());
     Result<CharDfa> both = all.unite(*more, kDistinctStatesMax);
-    if (!both) return schema_error(node.pointer, both.error().message);
+    if (!both) return not_written(node, both.error());
     all = *std::move(both);
     return {};
   };
@@ -107,12 +113,12 @@ Result<CharDfa> DistinctValues::scalars(const Node& node) {
     const bool integers = kind == NumberKind::kIntegers;
     const NumberBounds bounds = bounds_of(node.numbers, integers);
     const auto numbers = integers ? integer_dfa(bounds) : number_dfa(bounds);
-    if (!numbers) return schema_error(node.pointer, numbers.error().message);
+    if (!numbers) return not_written(node, numbers.error());
     if (Result<void> added = add(single_numbers(**numbers, kind)); !added) return added.error();
   }
   if ((node.types & kStringType) != 0) {
     Result<CharDfa> texts = conjunctions_.automata().automaton(node.strings);
-    if (!texts) return schema_error(node.pointer, texts.error().message);
+    if (!texts) return not_written(node, texts.error());
     if (Result<void> added = add(parts_.quoted(*texts)); !added) return added.error();
   }
   return all;
@@ -132,6 +138,7 @@ std::string DistinctValues::spelled(const json::value& value) {
   if (key) {
     if (const auto found = spellings_.find(*key); found != spellings_.end()) return found->second;
   }
+  parts_.note_structured_lexeme();
   std::string text;
   const auto begin_next = [&] {
     if (!text.empty()) text += parts_.comma_text();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "grammar/schema/conjunctions.h"
+#include "grammar/schema/readings.h"
 #include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
@@ -19,6 +20,7 @@ Result<Part> GrammarWriter::write_root(NodeId id) {
   Result<Part> root = write(id);
   if (!root) return root;
   if (Result<void> rest = write_waiting(); !rest) return rest.error();
+  if (Result<void> agree = check_written(id); !agree) return agree.error();
   return root;
 }
 
@@ -32,12 +34,24 @@ Result<void> GrammarWriter::write_waiting() {
   return {};
 }
 
+// Only where there are such items is it worth the time.
+Result<void> GrammarWriter::check_written(NodeId id) {
+  return parts_.has_structured_lexeme() ? check_readings(conjunctions_, id) : Result<void>();
+}
+
 Result<std::optional<Part>> GrammarWriter::write_others(NodeId id) {
+  Result<std::optional<Part>> part = others_of(id);
+  if (!part) return part;
+  if (Result<void> agree = check_written(id); !agree) return agree.error();
+  return part;
+}
+
+Result<std::optional<Part>> GrammarWriter::others_of(NodeId id) {
   const Node& node = conjunctions_[id];
   std::vector<Part> choices;
   if (node.kind == Node::Kind::kChoice) {
     for (const NodeId choice : node.choices) {
-      Result<std::optional<Part>> part = write_others(choice);
+      Result<std::optional<Part>> part = others_of(choice);
       if (!part) return part;
       if (*part) choices.push_back(**part);
     }

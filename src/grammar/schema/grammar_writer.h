@@ -41,6 +41,8 @@ class GrammarWriter {
     bool open = false;         // being written, or in waiting_
   };
 
+  Result<std::optional<Part>> others_of(NodeId id);
+  Result<void> check_written(NodeId id);
   Result<Part> write(NodeId id);
   Result<void> write_waiting();
   Result<Part> write_body(NodeId id);

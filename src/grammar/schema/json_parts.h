@@ -66,6 +66,10 @@ class JsonParts {
   std::string_view colon_text() const { return flexible_ || spaced_ ? ": " : ":"; }
   Part distinct(const CharDfa& texts);
 
+  // Whether arrays or objects are among them (readings.h).
+  void note_structured_lexeme() { has_structured_lexeme_ = true; }
+  bool has_structured_lexeme() const { return has_structured_lexeme_; }
+
   GrammarBuilder& builder() { return builder_; }
 
  private:
@@ -76,6 +80,7 @@ class JsonParts {
   GrammarBuilder& builder_;
   bool flexible_;
   bool spaced_;
+  bool has_structured_lexeme_ = false;
   std::map<std::string, Part, std::less<>> texts_;
   std::optional<Part> space_;
   std::optional<Part> any_string_;

@@ -138,5 +138,71 @@ TEST(UniqueItems, ErrorsSayHowManyValuesThereAre) {
                     HasSubstr("make minProperties smaller")));
 }
 
+TEST(UniqueItems, StringsAreOfAsManyCharactersAsCanBeCompared) {
+  const auto of_length = [](int max) {
+    return unique(fmt::format(R"("items":{{"type":"string","maxLength":{}}})", max));
+  };
+  const SchemaLanguage language(of_length(5'000));
+  ASSERT_TRUE(language.made()) << language.error();
+  const std::string longest = std::string(5'000, 'x');
+  EXPECT_TRUE(language.has(R"(["a",")" + longest + "\"]"));
+  EXPECT_FALSE(language.begins(R"(["a",")" + longest + "x"));
+  EXPECT_THAT(refusal(of_length(20'000)),
+              AllOf(HasSubstr("at #/items: items of uniqueItems"), HasSubstr("make lengths"),
+                    HasSubstr("leave uniqueItems out")));
+}
+
+// --- readings ------------------------------------------------------------------------------------
+
+std::string any_of(const std::string& one, const std::string& other) {
+  return fmt::format(R"({{"anyOf":[{},{}]}})", one, other);
+}
+
+TEST(UniqueItems, AlternativesThatCompareWithinAnItemAreRefused) {
+  const std::string objects = unique(
+      R"("items":{"type":"object","properties":{"a":{"type":"integer"}},
+         "additionalProperties":false})");
+  const std::string arrays = unique(R"("items":{"type":"array","items":{"type":"integer"}})");
+  const std::string counted = R"({"type":"array","items":{"type":"object","minProperties":1}})";
+  const std::string inner =
+      R"({"type":"array","items":)" + unique(R"("items":{"type":"integer"})") + "}";
+  EXPECT_THAT(refusal(any_of(objects, counted)),
+              AllOf(HasSubstr("at #/anyOf/0/items: items of uniqueItems"),
+                    HasSubstr("#/anyOf/1/items"), HasSubstr("leave out uniqueItems")));
+  EXPECT_THAT(refusal(any_of(inner, arrays)), HasSubstr("compared by their texts as a whole"));
+  EXPECT_THAT(refusal(any_of(unique(R"("items":{"enum":[[1],[2]]})"), inner)),
+              HasSubstr("compared by their texts as a whole"));
+  const std::string below = R"({"type":"object","properties":{"k":%},"required":["k"]})";
+  const auto within = [&](const std::string& value) {
+    std::string text = below;
+    return text.replace(text.find('%'), 1, value);
+  };
+  EXPECT_THAT(refusal(any_of(within(objects), within(counted))),
+              HasSubstr("compared by their texts as a whole"));
+  EXPECT_THAT(refusal(R"({"type":"array","items":)" + any_of(objects, counted) + "}"),
+              HasSubstr("compared by their texts as a whole"));
+  EXPECT_THAT(refusal(R"({"type":"array","items":)" + inner + R"(,"contains":)" + arrays +
+                      R"(,"minContains":1,"maxContains":2})"),
+              ::testing::Not(HasSubstr("no error")));
+}
+
+TEST(UniqueItems, AlternativesThatAgreeAreAccepted) {
+  const std::string objects = unique(
+      R"("items":{"type":"object","properties":{"a":{"type":"integer"}},
+         "additionalProperties":false})");
+  const std::string arrays = unique(R"("items":{"type":"array","items":{"type":"integer"}})");
+  const std::string counted = R"({"type":"array","items":{"type":"object","minProperties":1}})";
+  const auto member = [](const char* name, const std::string& value) {
+    return fmt::format(R"({{"type":"object","properties":{{"{}":{}}},"required":["{}"]}})", name,
+                       value, name);
+  };
+  expect_ends(any_of(member("x", objects), member("y", counted)));
+  expect_ends(any_of(objects, arrays));
+  expect_ends(any_of(arrays, counted));
+  expect_ends(any_of(objects, R"({"type":"object","minProperties":1})"));
+  expect_ends(any_of(objects, R"({"type":"array","items":{"type":"object"}})"));
+  expect_ends(R"({"type":"object","properties":{"x":)" + objects + R"(,"y":)" + counted + "}}");
+}
+
 }  // namespace
 }  // namespace windrow::grammar
