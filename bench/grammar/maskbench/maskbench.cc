@@ -47,6 +47,7 @@ struct MaskBenchOptions {
   int64_t deadline_ms = 10'000;
   bool closed = false;
   bool spaced = false;
+  bool any_order = false;
   bool causes = false;
 };
 
@@ -136,6 +137,7 @@ class MaskBench {
     how.whitespace =
         options_.spaced ? grammar::Whitespace::kSpaced : grammar::Whitespace::kFlexible;
     how.open = !options_.closed;
+    if (options_.any_order) how.property_order = grammar::PropertyOrder::kAny;
     auto made = grammar::schema_grammar(subject.at("schema"), how, give_up);
     if (!made) {
       times_.refusal.us.push_back(us_since(start));
@@ -317,6 +319,7 @@ int main(int argc, char** argv) try {
   app.add_option("--every", options.every, "each Nth schema only")->check(CLI::PositiveNumber);
   app.add_option("--deadline-ms", options.deadline_ms, "for compiling a schema");
   app.add_flag("--closed", options.closed, "objects are closed by default, as in production");
+  app.add_flag("--any-order", options.any_order, "members of objects come in any order");
   app.add_flag("--spaced", options.spaced,
                "one blank behind commas and colons, and no other whitespace; else up to 8");
   app.add_flag("--cpu-time", windrow::bench::in_cpu_time, "processor time of the thread");
