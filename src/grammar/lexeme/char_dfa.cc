@@ -1,53 +1,16 @@
 #include "grammar/lexeme/char_dfa.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <string>
 #include <utility>
 
 #include "base/utf8.h"
+#include "grammar/lexeme/literal_texts.h"
 
 namespace windrow::grammar {
 namespace {
 
-Error too_many_states(size_t states_max) {
-  return {ErrorKind::kInvalid, fmt::format("this needs more than {} states: make lengths, numbers "
-                                           "of repetitions or lists of texts smaller",
-                                           states_max)};
-}
-
 void add_edges(const CharSet& set, RangeDfa::State to, RangeDfa& dfa) {
   for (const CharRange& range : set.ranges())
     dfa.add_edge(range, to);
-}
-
-// The trie of texts that are sorted and all different, its nodes breadth first.
-RangeDfa trie_of(const std::vector<std::u32string>& texts) {
-  struct Node {
-    size_t first;
-    size_t last;
-    size_t depth;
-  };
-  RangeDfa trie;
-  if (texts.empty()) return trie;
-  std::vector<Node> nodes{{0, texts.size(), 0}};
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    Node node = nodes[i];
-    const bool ends_here = texts[node.first].size() == node.depth;
-    trie.begin_state(ends_here);
-    if (ends_here) ++node.first;
-    while (node.first < node.last) {
-      const char32_t character = texts[node.first][node.depth];
-      size_t behind = node.first + 1;
-      while (behind < node.last && texts[behind][node.depth] == character)
-        ++behind;
-      trie.add_edge({character, character}, static_cast<RangeDfa::State>(nodes.size()));
-      nodes.push_back({node.first, behind, node.depth + 1});
-      node.first = behind;
-    }
-  }
-  return trie;
 }
 
 }  // namespace
@@ -86,15 +49,14 @@ CharDfa CharDfa::one_of(const CharSet& set) {
 }
 
 CharDfa CharDfa::literals(std::span<const std::string_view> texts) {
-  std::vector<std::u32string> sorted;
-  sorted.reserve(texts.size());
-  for (const std::string_view text : texts) {
-    // Bytes that are no UTF-8 are not in any set of texts.
-    if (auto characters = code_points(text)) sorted.push_back(std::move(*characters));
-  }
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  return CharDfa(trie_of(sorted));
+  return literals(texts, UINT32_MAX - 1, {}).value();
+}
+
+Result<CharDfa> CharDfa::literals(std::span<const std::string_view> texts, size_t states_max,
+                                  const GiveUp& give_up) {
+  Result<RangeDfa> dfa = literals_dfa(texts, states_max, give_up);
+  if (!dfa) return dfa.error();
+  return of_minimal(*std::move(dfa));
 }
 
 Result<CharDfa> CharDfa::length(uint32_t min, std::optional<uint32_t> max, size_t states_max) {
@@ -113,7 +75,7 @@ Result<CharDfa> CharDfa::length(uint32_t min, std::optional<uint32_t> max, size_
 
 Result<CharDfa> CharDfa::combined(const CharDfa& other, Combination what, size_t states_max) const {
   const auto dfa = combine(ranges(), other.ranges(), what, states_max);
-  if (!dfa) return too_many_states(states_max);
+  if (!dfa) return dfa.error();
   return CharDfa(*dfa);
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/lexeme/give_up.h"
 #include "grammar/lexeme/range_dfa.h"
 
 namespace windrow::grammar {
@@ -34,6 +35,11 @@ class CharDfa {
   static CharDfa any_text();                                         // every text
   static CharDfa one_of(const CharSet& set);                         // one character
   static CharDfa literals(std::span<const std::string_view> texts);  // UTF-8; exactly these
+
+  // The same for lists of any size. kInvalid: more than `states_max` states. kUnavailable:
+  // `give_up` returned true.
+  static Result<CharDfa> literals(std::span<const std::string_view> texts, size_t states_max,
+                                  const GiveUp& give_up);
 
   // All texts of `min` to `max` characters; without a maximum, of any more.
   static Result<CharDfa> length(uint32_t min, std::optional<uint32_t> max,

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/utf8.h"
 #include "grammar/lexeme/testing/automata.h"
@@ -128,6 +131,44 @@ TEST(CharDfa, LiteralsAreExactlyThese) {
   EXPECT_TRUE(others.contains("nameless"));
   EXPECT_TRUE(others.contains("n"));
   EXPECT_FALSE(others.contains(""));
+}
+
+TEST(CharDfa, ListsAreTheSmallestAutomatonAtOnce) {
+  constexpr uint64_t kSeed = 6;
+  Random random(kSeed);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> texts;
+    CharDfa one_by_one;
+    for (uint64_t i = random.below(30); i > 0; --i) {
+      std::string text;
+      for (uint64_t length = random.below(6); length > 0; --length)
+        append_utf8(kLetters[random.below(3)], text);
+      one_by_one = one_by_one.unite(CharDfa::literals(std::array{std::string_view(text)})).value();
+      texts.push_back(std::move(text));
+    }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    const CharDfa made = CharDfa::literals(views);
+    ASSERT_EQ(made, one_by_one) << "seed " << kSeed << " " << round;
+    ASSERT_EQ(CharDfa(made.ranges()), made) << "seed " << kSeed << " " << round;
+    const size_t states = made.states_count();
+    ASSERT_TRUE(CharDfa::literals(views, states, {}));
+    if (states > 1) ASSERT_FALSE(CharDfa::literals(views, states - 1, {}));
+  }
+}
+
+TEST(CharDfa, LongListsEndWithTheirLimitOrWhenAsked) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 2'000; ++i)
+    texts.push_back(std::to_string(i * 7919) + std::string(200, 'x'));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  int questions = 0;
+  const auto made = CharDfa::literals(views, CharDfa::kStatesMax, [&] { return ++questions < 0; });
+  EXPECT_TRUE(made);
+  EXPECT_GE(questions, 10);
+  const auto stopped =
+      CharDfa::literals(views, CharDfa::kStatesMax, [&] { return ++questions > 12; });
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind, ErrorKind::kUnavailable);
 }
 
 TEST(CharDfa, LengthCountsCharacters) {

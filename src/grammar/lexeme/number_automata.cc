@@ -70,6 +70,17 @@ std::optional<DecimalDigits> DecimalDigits::parse(std::string_view text) {
   return result;
 }
 
+std::string DecimalDigits::shortest_text() const {
+  std::string text;
+  for (int64_t i = 0; i < integer_length(); ++i)
+    text += integer_digit(i);
+  if (text.empty()) text = "0";
+  if (fraction_length() > 0) text += '.';
+  for (int64_t i = 0; i < fraction_length(); ++i)
+    text += fraction_digit(i);
+  return text;
+}
+
 namespace {
 
 constexpr char32_t kPointSign = U'.';
@@ -283,6 +294,65 @@ class MultiplesOfTens {
   RangeDfa result_;
 };
 
+// A state of the shortest spellings, and whether only zeros were written since one of them ended.
+class ZerosBehind {
+ public:
+  explicit ZerosBehind(const RangeDfa& shortest) : shortest_(shortest) {}
+
+  RangeDfa run() {
+    if (shortest_.states_count() == 0) return {};
+    go_to({0, Phase::kInteger});
+    for (uint32_t i = 0; i < met_.size(); ++i) {
+      const At at{met_.get(i)[0], static_cast<Phase>(met_.get(i)[1])};
+      result_.begin_state(at.phase == Phase::kZeros || ended(at));
+      if (at.phase == Phase::kInteger)
+        go(kPointSign, {next(at, kPointSign), ended(at) ? Phase::kPoint : Phase::kFraction});
+      for (char32_t digit = U'0'; digit <= U'9'; ++digit)
+        go(digit, {next(at, digit), behind(at, digit == U'0')});
+    }
+    return minimal(result_);
+  }
+
+ private:
+  enum class Phase : uint32_t {
+    kInteger,
+    kFraction,
+    kPoint,  // the integer is one of the numbers, and at least one zero has to follow
+    kZeros,  // what is written is one of the numbers
+  };
+  struct At {
+    RangeDfa::State state = 0;  // kDead: of no other number
+    Phase phase = Phase::kInteger;
+  };
+
+  bool ended(const At& at) const {
+    return at.state != RangeDfa::kDead && shortest_.accepting[at.state];
+  }
+
+  RangeDfa::State next(const At& at, char32_t symbol) const {
+    return at.state == RangeDfa::kDead ? RangeDfa::kDead : shortest_.next(at.state, symbol);
+  }
+
+  Phase behind(const At& at, bool zero) const {
+    if (at.phase == Phase::kInteger) return Phase::kInteger;
+    return zero && (at.phase != Phase::kFraction || ended(at)) ? Phase::kZeros : Phase::kFraction;
+  }
+
+  void go(char32_t symbol, const At& to) {
+    const bool is_prefix = to.phase == Phase::kPoint || to.phase == Phase::kZeros;
+    if (to.state == RangeDfa::kDead && !is_prefix) return;
+    result_.add_edge({symbol, symbol}, go_to(to));
+  }
+
+  uint32_t go_to(const At& to) {
+    return met_.intern(std::array{to.state, static_cast<uint32_t>(to.phase)}).first;
+  }
+
+  const RangeDfa& shortest_;
+  Interner met_;
+  RangeDfa result_;
+};
+
 }  // namespace
 
 RangeDfa magnitudes(const NumberRange& range) {
@@ -317,6 +387,10 @@ RangeDfa with_zeros_behind(const RangeDfa& multiples, bool has_point) {
   result.begin_state(true);
   result.add_edge({U'0', U'0'}, zeros);
   return minimal(result);
+}
+
+RangeDfa with_zeros_behind_each(const RangeDfa& shortest) {
+  return ZerosBehind(shortest).run();
 }
 
 RangeDfa digits_at_most(uint32_t count) {

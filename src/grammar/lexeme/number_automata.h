@@ -31,6 +31,9 @@ struct DecimalDigits {
     return is_zero() || places < 0 ? 0 : places;
   }
 
+  // Without its sign, as short as possible: `0`, `12`, `0.5`.
+  std::string shortest_text() const;
+
   char integer_digit(int64_t i) const { return digit(i); }
   char fraction_digit(int64_t i) const { return digit(point + i); }
 
@@ -67,6 +70,9 @@ RangeDfa multiples_of_tens(uint32_t step, uint32_t zeros);
 // Multiples, and the same numbers with zeros at the end of the fraction: 1.5, 1.50. `has_point`:
 // some of them have a fraction already.
 RangeDfa with_zeros_behind(const RangeDfa& multiples, bool has_point);
+
+// The same for any numbers as they are written shortest: 12, 12.0, 12.5, 12.50.
+RangeDfa with_zeros_behind_each(const RangeDfa& shortest);
 
 // Texts of at most so many digits, with a point or without, not counting a zero before the point.
 RangeDfa digits_at_most(uint32_t count);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "grammar/lexeme/char_dfa.h"
 #include "grammar/lexeme/number_automata.h"
 #include "grammar/lexeme/regex.h"
 
@@ -18,6 +19,7 @@ constexpr uint32_t kStepMax = 10'000;
 constexpr size_t kMultipleStatesMax = 60'000;  // 6 digits for the largest steps
 constexpr size_t kRestsMax = 100'000;          // remainders of a step, with all possible zeros
 constexpr size_t kStatesMax = 200'000;
+constexpr size_t kDeniedShownMax = 10;
 
 struct Multiple {
   uint32_t step = 1;  // in units of 10^-places
@@ -174,8 +176,8 @@ Error nothing_there(const NumberBounds& bounds, bool integer) {
   add("a multiple of", bounds.multiple_of);
   for (const std::string& step : bounds.multiples_not)
     add("no multiple of", step);
-  for (const std::string& number : bounds.denied)
-    add("not", number);
+  for (size_t i = 0; i < std::min(bounds.denied.size(), kDeniedShownMax); ++i)
+    add("not", bounds.denied[i]);
   return {ErrorKind::kInvalid, fmt::format("there is no {} and has at most {} digits; correct the "
                                            "bounds",
                                            words, kDigitsMax)};
@@ -188,34 +190,6 @@ RangeDfa multiples_of(const Multiple& multiple) {
   return {};
 }
 
-// The numbers from zero up or below zero, without a sign, while rules are applied to them one by
-// one.
-class Half {
- public:
-  explicit Half(RangeDfa texts) : texts_(std::move(texts)) {}
-
-  // False if it would need too many states.
-  bool apply(Combination what, const RangeDfa& other) {
-    auto both = combine(minimal(texts_), other, what, kStatesMax);
-    if (both) texts_ = *std::move(both);
-    return both.has_value();
-  }
-
-  // The same, without this number.
-  bool deny(const DecimalDigits& number) {
-    NumberRange range;
-    range.low = range.high = NumberBound{number, false};
-    range.integer_digits_max = kDigitsMax;
-    range.fraction_digits_max = kDigitsMax;
-    return apply(Combination::kFirstOnly, magnitudes(range));
-  }
-
-  const RangeDfa& texts() const { return texts_; }
-
- private:
-  RangeDfa texts_;
-};
-
 // All numbers that are multiples, with every number of zeros behind.
 RangeDfa every_multiple(const Multiple& multiple, bool integer) {
   const RangeDfa exact = multiple.zeros > 0 ? multiples_of_tens(multiple.step, multiple.zeros)
@@ -223,47 +197,94 @@ RangeDfa every_multiple(const Multiple& multiple, bool integer) {
   return integer ? exact : with_zeros_behind(exact, multiple.places > 0);
 }
 
-// False if that needs too many states.
-bool apply_rules(const Limits& limits, const RangeDfa& steps, bool integer, Half& half,
-                 bool negative) {
-  if (steps.states_count() > 0 && !half.apply(Combination::kBoth, steps)) return false;
-  if (!limits.multiples_not.empty()) {
-    int64_t digits = kSafeDigits;
-    for (const auto& bound : {limits.min, limits.max}) {
-      if (bound) digits = std::max(digits, bound->digits.integer_length());
-    }
-    const RangeDfa few = digits_at_most(static_cast<uint32_t>(std::min(digits, kDigitsMax)));
-    if (!half.apply(Combination::kBoth, few)) return false;
-  }
-  for (const Multiple& multiple : limits.multiples_not) {
-    if (!half.apply(Combination::kFirstOnly, every_multiple(multiple, integer))) return false;
-  }
-  return std::ranges::all_of(limits.denied, [&](const DecimalDigits& number) {
-    return number.negative != negative || half.deny(number);
-  });
+// An error of automata.
+Error in_words(const Error& error) {
+  if (error.kind != ErrorKind::kInvalid) return error;
+  return {ErrorKind::kInvalid,
+          "multipleOf with bounds of so many digits, or so many numbers that are excluded, "
+          "cannot be enforced; make one of them smaller"};
 }
 
-Result<std::shared_ptr<const ByteDfa>> bounded(const NumberBounds& bounds, bool integer) {
+// The numbers from zero up or below zero, without a sign, while rules are applied to them one by
+// one.
+class Half {
+ public:
+  Half(RangeDfa texts, bool integer, bool negative, const GiveUp& give_up)
+      : texts_(std::move(texts)), integer_(integer), negative_(negative), give_up_(give_up) {}
+
+  // kInvalid: too many states. kUnavailable: `give_up` returned true.
+  Result<void> apply(const Limits& limits, const RangeDfa& steps) {
+    if (steps.states_count() > 0) {
+      if (Result<void> done = apply(Combination::kBoth, steps); !done) return done;
+    }
+    if (!limits.multiples_not.empty()) {
+      int64_t digits = kSafeDigits;
+      for (const auto& bound : {limits.min, limits.max}) {
+        if (bound) digits = std::max(digits, bound->digits.integer_length());
+      }
+      const RangeDfa few = digits_at_most(static_cast<uint32_t>(std::min(digits, kDigitsMax)));
+      if (Result<void> done = apply(Combination::kBoth, few); !done) return done;
+    }
+    for (const Multiple& multiple : limits.multiples_not) {
+      const RangeDfa every = every_multiple(multiple, integer_);
+      if (Result<void> done = apply(Combination::kFirstOnly, every); !done) return done;
+    }
+    return deny(limits.denied);
+  }
+
+  const RangeDfa& texts() const { return texts_; }
+
+ private:
+  Result<void> apply(Combination what, const RangeDfa& other) {
+    if (texts_.states_count() == 0) return {};
+    Result<RangeDfa> both = combine(texts_, other, what, kStatesMax, give_up_);
+    if (both) both = minimal(*both, give_up_);
+    if (!both) return in_words(both.error());
+    texts_ = *std::move(both);
+    return {};
+  }
+
+  Result<void> deny(const std::vector<DecimalDigits>& numbers) {
+    std::vector<std::string> texts;
+    for (const DecimalDigits& number : numbers) {
+      if (number.negative != negative_) continue;
+      const int64_t places = number.fraction_length();
+      if (number.integer_length() > kDigitsMax || places > (integer_ ? 0 : kDigitsMax)) continue;
+      texts.push_back(number.shortest_text());
+    }
+    if (texts.empty()) return {};
+    const Result<CharDfa> shortest = CharDfa::literals(
+        std::vector<std::string_view>(texts.begin(), texts.end()), CharDfa::kStatesMax, give_up_);
+    if (!shortest) return in_words(shortest.error());
+    return apply(Combination::kFirstOnly,
+                 integer_ ? shortest->ranges() : with_zeros_behind_each(shortest->ranges()));
+  }
+
+  RangeDfa texts_;
+  bool integer_;
+  bool negative_;
+  const GiveUp& give_up_;
+};
+
+Result<std::shared_ptr<const ByteDfa>> bounded(const NumberBounds& bounds, bool integer,
+                                               const GiveUp& give_up) {
   const auto limits = parse(bounds, integer);
   if (!limits) return limits.error();
   const RangeDfa steps = limits->multiple ? multiples_of(*limits->multiple) : RangeDfa();
-  const auto half = [&](std::optional<NumberRange> range) -> Half {
-    if (!range) return Half(RangeDfa());
+  const auto half = [&](std::optional<NumberRange> range, bool negative) -> Half {
+    if (!range) return {RangeDfa(), integer, negative, give_up};
     range->integer_digits_max = integer_digits_max(*limits, steps.states_count());
     range->fraction_digits_max = integer ? 0 : fraction_digits_max(*limits);
-    return Half(magnitudes(*range));
+    return {minimal(magnitudes(*range)), integer, negative, give_up};
   };
-  Half positive = half(positive_range(*limits));
-  Half negative = half(negative_range(*limits));
-  if (!apply_rules(*limits, steps, integer, positive, false) ||
-      !apply_rules(*limits, steps, integer, negative, true)) {
-    return Error{ErrorKind::kInvalid,
-                 "multipleOf with bounds of so many digits, or so many numbers that are excluded, "
-                 "cannot be enforced; make one of them smaller"};
-  }
-  const RangeDfa both = minimal(with_sign(positive.texts(), negative.texts()));
-  if (both.states_count() == 0) return nothing_there(bounds, integer);
-  return byte_dfa(both);
+  Half positive = half(positive_range(*limits), false);
+  if (Result<void> done = positive.apply(*limits, steps); !done) return done.error();
+  Half negative = half(negative_range(*limits), true);
+  if (Result<void> done = negative.apply(*limits, steps); !done) return done.error();
+  const Result<RangeDfa> both = minimal(with_sign(positive.texts(), negative.texts()), give_up);
+  if (!both) return both.error();
+  if (both->states_count() == 0) return nothing_there(bounds, integer);
+  return byte_dfa(*both);
 }
 
 std::shared_ptr<const ByteDfa> of_pattern(std::string_view pattern) {
@@ -274,13 +295,15 @@ std::shared_ptr<const ByteDfa> of_pattern(std::string_view pattern) {
 
 }  // namespace
 
-Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds) {
+Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds,
+                                                   const GiveUp& give_up) {
   static const auto any = of_pattern("0|-?[1-9][0-9]{0,39}");
   if (is_free(bounds)) return any;
-  return bounded(bounds, true);
+  return bounded(bounds, true, give_up);
 }
 
-Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds) {
+Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds,
+                                                  const GiveUp& give_up) {
   // Exponents up to where 40 digits are still below the largest double, 1.79...e308; for one digit,
   // up to 307, and to 1.6...e308.
   static const auto any = of_pattern(
@@ -288,7 +311,7 @@ Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds) {
       R"((?:0{0,3}\d|0{0,2}\d\d|0?1\d\d|0?2[0-5]\d|0?26[0-8])))?)"
       R"(|\d(?:\.\d{1,40})?[eE]\+?0?(?:2\d\d|30[0-7])|[01](?:\.[0-6]\d{0,39})?[eE]\+?0?308))");
   if (is_free(bounds)) return any;
-  return bounded(bounds, false);
+  return bounded(bounds, false, give_up);
 }
 
 }  // namespace windrow::grammar

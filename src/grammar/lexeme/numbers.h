@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "grammar/lexeme/byte_dfa.h"
+#include "grammar/lexeme/give_up.h"
 
 namespace windrow::grammar {
 
@@ -37,8 +38,10 @@ struct NumberBounds {
 
 // kInvalid, with a message for users: no number is within the bounds, or this multipleOf cannot be
 // enforced. It can if its digits, without the zeros at both ends, are at most 10,000: 12, 0.5,
-// 0.01, 1000000.
-Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds);
-Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds);
+// 0.01, 1000000. kUnavailable: `give_up` returned true.
+Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds,
+                                                   const GiveUp& give_up = {});
+Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds,
+                                                  const GiveUp& give_up = {});
 
 }  // namespace windrow::grammar

@@ -389,6 +389,44 @@ TEST(Numbers, ThatAreExcludedAreFarEnoughForDoubles) {
   EXPECT_FALSE(not_thousands->contains("0.00"));
 }
 
+// Each list is one automaton that is subtracted once.
+TEST(Numbers, ThatAreDeniedMayBeThousands) {
+  NumberBounds bounds;
+  for (int i = 0; i < 5'000; ++i)
+    bounds.denied.push_back(decimal(i * 79, 2));
+  bounds.denied.insert(bounds.denied.end(), {"1e100", "1e-100", "-1e999999"});
+  int questions = 0;
+  const auto dfa = number_dfa(bounds, [&] { return ++questions < 0; }).value();
+  EXPECT_LT(questions, 1'000);
+  for (int number = 1; number < 5'000; ++number) {
+    const bool holds = number % 79 != 0;
+    ASSERT_EQ(dfa->contains(decimal(number, 2)), holds) << number;
+    ASSERT_EQ(dfa->contains(decimal(number, 2) + "000"), holds) << number;
+    ASSERT_TRUE(dfa->contains("-" + decimal(number, 2))) << number;
+  }
+  const auto too_many = [] {
+    NumberBounds many;
+    Random random(17);
+    for (int i = 0; i < 50'000; ++i)
+      many.denied.push_back(std::to_string(random.below(1'000'000'000'000)));
+    return integer_dfa(many);
+  }();
+  ASSERT_FALSE(too_many);
+  EXPECT_EQ(too_many.error().kind, ErrorKind::kInvalid);
+}
+
+TEST(Numbers, ManyMultiplesAskWhetherToGoOn) {
+  const NumberBounds bounds{.multiples_not = {"7", "11", "13", "17", "19", "23"}};
+  int questions = 0;
+  const auto refused = integer_dfa(bounds, [&] { return ++questions < 0; });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
+  EXPECT_GE(questions, 10);
+  const auto stopped = integer_dfa(bounds, [] { return true; });
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind, ErrorKind::kUnavailable);
+}
+
 TEST(Numbers, WithoutBoundsAnySpellingButNoEndlessOne) {
   const auto dfa = number_dfa({}).value();
   EXPECT_EQ(useless_states(*dfa), 0u);

@@ -1,5 +1,7 @@
 #include "grammar/lexeme/range_dfa.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -32,6 +34,8 @@ void RangeDfa::add_edge(CharRange on, State to) {
 }
 
 namespace {
+
+constexpr size_t kStatesBetweenQuestions = 1 << 13;
 
 using DfaState = RangeDfa::State;
 using DfaEdge = RangeDfa::Edge;
@@ -92,11 +96,20 @@ class Partition {
       }
       if (order_.size() > begin) add_block(begin, static_cast<uint32_t>(order_.size()), true);
     }
+  }
+
+  Result<void> refine(const GiveUp& give_up) {
+    size_t looked_at = 0;
     while (!open_.empty()) {
       const uint32_t block = open_.back();
       open_.pop_back();
+      looked_at += 1 + blocks_[block].marked;
       split(block);
+      if (looked_at < kStatesBetweenQuestions) continue;
+      if (Result<void> go_on = ask(give_up); !go_on) return go_on;
+      looked_at = 0;
     }
+    return {};
   }
 
   // kDead for a state that is not useful.
@@ -223,11 +236,16 @@ class Partition {
 }  // namespace
 
 RangeDfa minimal(const RangeDfa& dfa) {
-  if (dfa.states_count() == 0) return {};
+  return minimal(dfa, {}).value();
+}
+
+Result<RangeDfa> minimal(const RangeDfa& dfa, const GiveUp& give_up) {
+  if (dfa.states_count() == 0) return RangeDfa();
   const Reverse reverse(dfa);
   const std::vector<bool> useful = useful_states(dfa, reverse);
-  if (!useful[0]) return {};
-  const Partition partition(dfa, reverse, useful);
+  if (!useful[0]) return RangeDfa();
+  Partition partition(dfa, reverse, useful);
+  if (Result<void> done = partition.refine(give_up); !done) return done.error();
 
   // Blocks as a breadth-first walk meets them, each by the state it was met with.
   RangeDfa small;
@@ -256,12 +274,15 @@ class Product {
  public:
   Product(const RangeDfa& a, const RangeDfa& b, Combination what) : a_(a), b_(b), what_(what) {}
 
-  std::optional<RangeDfa> run(size_t states_max) {
+  Result<RangeDfa> run(size_t states_max, const GiveUp& give_up) {
     const DfaState a = a_.states_count() == 0 ? RangeDfa::kDead : 0;
     const DfaState b = b_.states_count() == 0 ? RangeDfa::kDead : 0;
     if (is_wanted(a, b)) number_of(a, b);
     for (uint32_t i = 0; i < pairs_.size(); ++i) {
-      if (pairs_.size() > states_max) return std::nullopt;
+      if (pairs_.size() > states_max) return too_many_states(states_max);
+      if (i % kStatesBetweenQuestions == kStatesBetweenQuestions - 1) {
+        if (Result<void> go_on = ask(give_up); !go_on) return go_on.error();
+      }
       const auto pair = pairs_.get(i);
       expand(pair[0], pair[1]);
     }
@@ -332,9 +353,15 @@ class Product {
 
 }  // namespace
 
-std::optional<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what,
-                                size_t states_max) {
-  return Product(a, b, what).run(states_max);
+Result<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what, size_t states_max,
+                         const GiveUp& give_up) {
+  return Product(a, b, what).run(states_max, give_up);
+}
+
+Error too_many_states(size_t states_max) {
+  return {ErrorKind::kInvalid, fmt::format("this needs more than {} states: make lengths, numbers "
+                                           "of repetitions or lists of texts smaller",
+                                           states_max)};
 }
 
 }  // namespace windrow::grammar

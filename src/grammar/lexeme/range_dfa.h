@@ -9,11 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "grammar/lexeme/char_set.h"
+#include "grammar/lexeme/give_up.h"
 
 namespace windrow::grammar {
 
@@ -52,12 +53,17 @@ struct RangeDfa {
 // from each of them. States are numbered breadth first, so equal languages give equal automata. If
 // there is no text it has no states.
 RangeDfa minimal(const RangeDfa& dfa);
+// kUnavailable: `give_up` returned true.
+Result<RangeDfa> minimal(const RangeDfa& dfa, const GiveUp& give_up);
 
 enum class Combination : uint8_t { kBoth, kEither, kFirstOnly };
 
-// The texts of both, of either, or of the first and not the second. Not minimal. Nothing if it
-// would have more than `states_max` states.
-std::optional<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what,
-                                size_t states_max);
+// The texts of both, of either, or of the first and not the second. Not minimal. kInvalid: it would
+// have more than `states_max` states. kUnavailable: `give_up` returned true.
+Result<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what, size_t states_max,
+                         const GiveUp& give_up = {});
+
+// kInvalid, with a message for users.
+Error too_many_states(size_t states_max);
 
 }  // namespace windrow::grammar

@@ -20,7 +20,7 @@ Result<std::optional<uint32_t>> names_count(const Node& node,
   for (const NameClass& one : classes) {
     if (!one.names) return std::optional<uint32_t>();
     Result<CharDfa> both = all.unite(*one.names);
-    if (!both) return schema_error(node.pointer, both.error().message);
+    if (!both) return schema_error(node.pointer, both.error());
     all = *std::move(both);
   }
   return texts_count(all, std::max(kNamesCountedMax, node.objects.count_min));

@@ -192,7 +192,7 @@ Result<Part> ArrayWriter::write_counted(const Node& node) {
     }
   }
   Result<std::optional<Part>> part = ItemStates(parts_, std::move(rules)).write();
-  if (!part) return schema_error(node.pointer, part.error().message);
+  if (!part) return schema_error(node.pointer, part.error());
   if (*part) return **part;
   return parts_.no_text(schema_error(
       node.pointer, "no number of items is within the bounds of contains, minItems and maxItems"));

@@ -35,6 +35,7 @@ Conjunctions::Conjunctions(Schema& schema, const GiveUp& give_up)
     : schema_(schema),
       give_up_(give_up),
       negations_(schema),
+      automata_(give_up),
       undeclared_(add_impossible(
           "it is not in properties, and where additionalProperties is absent nothing else is "
           "allowed")),
@@ -54,10 +55,7 @@ NodeId Conjunctions::add_impossible(std::string why) {
 }
 
 Result<void> Conjunctions::check_give_up() {
-  if (checks_++ % kConjunctionSteps == 0 && give_up_ && give_up_()) {
-    return Error{ErrorKind::kUnavailable, "working out the schema took too long"};
-  }
-  return {};
+  return checks_++ % kConjunctionSteps == 0 ? ask(give_up_) : Result<void>();
 }
 
 Result<Unfolded> Conjunctions::unfold(const Terms& terms) {
@@ -296,7 +294,7 @@ const ValueSet& Conjunctions::allowed_by(const Node& node) {
 namespace {
 
 bool is_forbidden(const ObjectShape& shape, std::string_view name) {
-  return std::ranges::find(shape.forbidden, name) != shape.forbidden.end();
+  return shape.forbidden.contains(name);
 }
 
 }  // namespace
@@ -327,7 +325,7 @@ Result<std::optional<Terms>> Conjunctions::member_terms(const ObjectShape& shape
     for (const auto& [pattern, value] : source.rules->patterns) {
       Result<const CharDfa*> names = automata_.pattern(pattern);
       if (!names) {
-        return schema_error(schema_[value].pointer, names.error().message);
+        return schema_error(schema_[value].pointer, names.error());
       }
       if (!(*names)->contains(name)) continue;
       terms.push_back(source.term(value));

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -87,10 +88,10 @@ struct ObjectShape {
   };
 
   std::vector<Source> sources;
-  std::vector<Member> members;         // declared or required, in the order of the text
-  bool closed = false;                 // undeclared properties are not allowed
-  std::vector<std::string> forbidden;  // names that no member has; none is in `members`
-  Terms names;                         // every name, as a string, fulfils them; `members` do
+  std::vector<Member> members;                   // declared or required, in the order of the text
+  bool closed = false;                           // undeclared properties are not allowed
+  std::set<std::string, std::less<>> forbidden;  // no member has such a name, none in `members`
+  Terms names;  // every name, as a string, fulfils them; `members` do
   std::vector<SomeMemberShape> some;
   uint32_t count_min = 0;  // members
   std::optional<uint32_t> count_max;
@@ -182,6 +183,8 @@ class Conjunctions {
 
   // Called between steps of long work. kUnavailable: `give_up` returned true.
   Result<void> check_give_up();
+  // For long work elsewhere.
+  const GiveUp& give_up() const { return give_up_; }
 
  private:
   NodeId add_node(std::string pointer);

@@ -18,6 +18,7 @@ namespace json = boost::json;
 constexpr size_t kDistinctStatesMax = 100'000;
 
 Error not_written(const Node& node, const Error& error) {
+  if (error.kind != ErrorKind::kInvalid) return error;  // the work was given up
   return schema_error(node.pointer, "items of uniqueItems are compared by their texts, and " +
                                         error.message + ", or leave uniqueItems out");
 }
@@ -112,7 +113,8 @@ Result<CharDfa> DistinctValues::scalars(const Node& node) {
                                                                : NumberKind::kNumbers;
     const bool integers = kind == NumberKind::kIntegers;
     const NumberBounds bounds = bounds_of(node.numbers, integers);
-    const auto numbers = integers ? integer_dfa(bounds) : number_dfa(bounds);
+    const GiveUp& give_up = conjunctions_.give_up();
+    const auto numbers = integers ? integer_dfa(bounds, give_up) : number_dfa(bounds, give_up);
     if (!numbers) return not_written(node, numbers.error());
     if (Result<void> added = add(single_numbers(**numbers, kind)); !added) return added.error();
   }

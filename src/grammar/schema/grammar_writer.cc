@@ -139,8 +139,9 @@ Result<Part> GrammarWriter::write_number(const Node& node) {
   if ((node.types & kIntegerType) == 0) bounds.multiples_not.emplace_back("1");
   const std::pair key(bounds, integers);
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
-  auto dfa = integers ? integer_dfa(bounds) : number_dfa(bounds);
-  if (!dfa) return schema_error(node.pointer, dfa.error().message);
+  const GiveUp& give_up = conjunctions_.give_up();
+  auto dfa = integers ? integer_dfa(bounds, give_up) : number_dfa(bounds, give_up);
+  if (!dfa) return schema_error(node.pointer, dfa.error());
   return numbers_.emplace(key, parts_.builder().lexeme(*std::move(dfa))).first->second;
 }
 
@@ -150,10 +151,10 @@ Result<Part> GrammarWriter::write_string(const Node& node) {
     return parts_.string_of_length(rules.length_min, rules.length_max);
   }
   Result<const CountedTexts*> texts = conjunctions_.automata().texts(rules);
-  if (!texts) return schema_error(node.pointer, texts.error().message);
+  if (!texts) return schema_error(node.pointer, texts.error());
   if (const auto found = strings_.find(*texts); found != strings_.end()) return found->second;
   Result<Part> part = parts_.string_in((*texts)->dfa, (*texts)->count);
-  if (!part) return schema_error(node.pointer, part.error().message);
+  if (!part) return schema_error(node.pointer, part.error());
   return strings_.emplace(*texts, *part).first->second;
 }
 

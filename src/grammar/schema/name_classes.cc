@@ -10,6 +10,7 @@ namespace windrow::grammar {
 namespace {
 
 constexpr size_t kPatternsMax = 6;
+constexpr size_t kListedStatesMax = 200'000;  // of the names of an enum
 
 class Classes {
  public:
@@ -39,8 +40,12 @@ class Classes {
     std::vector<std::string_view> taken(shape.forbidden.begin(), shape.forbidden.end());
     for (const Member& member : shape.members)
       taken.push_back(member.name);
-    if (!taken.empty()) names = names->without(CharDfa::literals(taken));
-    if (!names) return schema_error(node_.pointer + "/properties", names.error().message);
+    if (!taken.empty()) {
+      const Result<CharDfa> all =
+          CharDfa::literals(taken, CharDfa::kStatesMax, conjunctions_.give_up());
+      names = all ? names->without(*all) : all.error();
+    }
+    if (!names) return schema_error(node_.pointer + "/properties", names.error());
     if (Result<void> split = split_by(*names, {}); !split) return split.error();
     return std::move(classes_);
   }
@@ -61,11 +66,11 @@ class Classes {
     if (matched.size() == patterns_.size()) return add(names, matched);
     if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
     Result<const CharDfa*> pattern = conjunctions_.automata().pattern(patterns_[matched.size()]);
-    if (!pattern) return schema_error(pointer(), pattern.error().message);
+    if (!pattern) return schema_error(pointer(), pattern.error());
     Result<CharDfa> inside = names.intersect(**pattern);
-    if (!inside) return schema_error(pointer(), inside.error().message);
+    if (!inside) return schema_error(pointer(), inside.error());
     Result<CharDfa> outside = names.without(**pattern);
-    if (!outside) return schema_error(pointer(), outside.error().message);
+    if (!outside) return schema_error(pointer(), outside.error());
     matched.push_back(true);
     if (Result<void> split = split_by(*inside, matched); !split) return split;
     matched.back() = false;
@@ -84,7 +89,7 @@ class Classes {
       return {};
     }
     Result<CharDfa> both = same->names->unite(*names);
-    if (!both) return schema_error(pointer(), both.error().message);
+    if (!both) return schema_error(pointer(), both.error());
     same->names = *std::move(both);
     return {};
   }
@@ -105,7 +110,7 @@ Result<CharDfa> string_texts(Conjunctions& conjunctions, NodeId id) {
       Result<CharDfa> some = string_texts(conjunctions, choice);
       if (!some) return some;
       Result<CharDfa> both = all.unite(*some);
-      if (!both) return schema_error(node.pointer, both.error().message);
+      if (!both) return schema_error(node.pointer, both.error());
       all = *std::move(both);
     }
     return all;
@@ -116,11 +121,14 @@ Result<CharDfa> string_texts(Conjunctions& conjunctions, NodeId id) {
     for (const boost::json::value* value : *node.allowed) {
       if (value->is_string()) texts.push_back(value->get_string());
     }
-    return texts.empty() ? all : CharDfa::literals(texts);
+    if (texts.empty()) return all;
+    Result<CharDfa> made = CharDfa::literals(texts, kListedStatesMax, conjunctions.give_up());
+    if (!made) return schema_error(node.pointer, made.error());
+    return made;
   }
   if ((node.types & kStringType) == 0) return all;
   Result<CharDfa> texts = conjunctions.automata().automaton(node.strings);
-  if (!texts) return schema_error(node.pointer, texts.error().message);
+  if (!texts) return schema_error(node.pointer, texts.error());
   return texts;
 }
 

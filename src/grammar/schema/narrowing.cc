@@ -218,8 +218,12 @@ class Narrowing {
       const auto member = std::ranges::find(base.members, name, &Member::name);
       return member != base.members.end() && member->required;
     };
-    if (!std::ranges::all_of(rules.required, is_required)) return false;
+    for (const std::string& name : rules.required) {
+      if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on.error();
+      if (!is_required(name)) return false;
+    }
     for (const std::string& name : rules.forbidden) {
+      if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on.error();
       Result<bool> missing = conjunctions_.cannot_have(base, name);
       if (!missing || !*missing) return missing;
     }

@@ -118,7 +118,12 @@ class Breaks {
       other.allowed = std::vector<const json::value*>{&boolean(!booleans[1])};
       whole_.push_back(negations_.add_rules(pointer_, std::move(other)));
     }
-    if (wants(kNumberTypes)) number_way().denied = std::move(numbers);
+    if (wants(kNumberTypes)) {
+      std::ranges::sort(numbers);
+      const auto twice = std::ranges::unique(numbers);
+      numbers.erase(twice.begin(), twice.end());
+      number_way().denied = std::move(numbers);
+    }
     if (wants(kStringType)) strings_.push_back({.denied = std::move(texts)});
     if (wants(kArrayType)) add_structured(kArrayType, std::move(arrays));
     if (wants(kObjectType)) add_structured(kObjectType, std::move(objects));

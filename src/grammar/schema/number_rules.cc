@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
-#include <set>
 
 #include "base/random.h"
 
@@ -195,7 +195,7 @@ bool is_excluded(const NumberRules& rules, const Decimal& number, bool undecided
     return number.multiple_of(step).value_or(undecided);
   };
   return std::ranges::any_of(rules.multiples_not, is_multiple) ||
-         std::ranges::find(rules.denied, number) != rules.denied.end();
+         std::ranges::binary_search(rules.denied, number);
 }
 
 // Whether all multiples of `step` are excluded.
@@ -205,13 +205,8 @@ bool all_excluded(const NumberRules& rules, const Decimal& step) {
 }
 
 void add_missing(std::vector<Decimal>& all, const std::vector<Decimal>& more) {
-  const auto less = [](const Decimal* a, const Decimal* b) { return *a < *b; };
-  std::set<const Decimal*, decltype(less)> known;
-  all.reserve(all.size() + more.size());
-  for (const Decimal& one : all)
-    known.insert(&one);
   for (const Decimal& one : more) {
-    if (!known.contains(&one)) known.insert(&all.emplace_back(one));
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
   }
 }
 
@@ -282,7 +277,13 @@ bool NumberRules::join(const NumberRules& other) {
   if (other.min) raise_min(*other.min, other.min_excluded);
   if (other.max) lower_max(*other.max, other.max_excluded);
   add_missing(multiples_not, other.multiples_not);
-  add_missing(denied, other.denied);
+  if (!other.denied.empty()) {
+    std::vector<Decimal> both;
+    both.reserve(denied.size() + other.denied.size());
+    std::set_union(std::make_move_iterator(denied.begin()), std::make_move_iterator(denied.end()),
+                   other.denied.begin(), other.denied.end(), std::back_inserter(both));
+    denied = std::move(both);
+  }
   return !other.multiple_of || join_multiple(*other.multiple_of);
 }
 

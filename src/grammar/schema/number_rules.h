@@ -71,7 +71,7 @@ struct NumberRules {
   bool max_excluded = false;
   std::optional<Decimal> multiple_of;  // above zero
   std::vector<Decimal> multiples_not;  // above zero; a multiple of none of them
-  std::vector<Decimal> denied;         // none of these numbers
+  std::vector<Decimal> denied;         // none of these numbers; ascending, none twice
 
   void raise_min(const Decimal& bound, bool excluded);
   void lower_max(const Decimal& bound, bool excluded);

@@ -237,7 +237,7 @@ class SchemaReader final : public Places {
       const std::string_view text = value.get_string();
       auto target = name == "$ref" ? references_.find(text, current_.resource)
                                    : references_.find_dynamic(name, text, current_.resource);
-      if (!target) return schema_error(pointer, target.error().message);
+      if (!target) return schema_error(pointer, target.error());
       return std::optional(place_in(*target->value, target->pointer, target->resource));
     }
     if (name == "not") {
@@ -312,6 +312,10 @@ class SchemaReader final : public Places {
 
 Error schema_error(std::string_view pointer, std::string_view what) {
   return {ErrorKind::kInvalid, fmt::format("at {}: {}", pointer, what)};
+}
+
+Error schema_error(std::string_view pointer, const Error& error) {
+  return error.kind == ErrorKind::kInvalid ? schema_error(pointer, error.message) : error;
 }
 
 Result<Schema> read_schema(const json::value& schema, const SchemaOptions& options,

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "grammar/grammar.h"
+#include "grammar/lexeme/give_up.h"
 
 namespace windrow::grammar {
 
@@ -52,10 +53,6 @@ struct SchemaOptions {
 
   GrammarLimits limits;
 };
-
-// Called regularly by long work, which ends with an error once it returns true: a deadline in
-// production, a count in tests.
-using GiveUp = std::function<bool()>;
 
 // kInvalid: "at #/properties/a/not: ...", a message for users. kUnavailable: `give_up` returned
 // true.

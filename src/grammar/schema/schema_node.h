@@ -145,5 +145,7 @@ Result<Schema> read_schema(const boost::json::value& schema, const SchemaOptions
 
 // "at #/properties/a: ..."
 Error schema_error(std::string_view pointer, std::string_view what);
+// The same for an error of kInvalid; another one, that the work was given up, stays as it is.
+Error schema_error(std::string_view pointer, const Error& error);
 
 }  // namespace windrow::grammar

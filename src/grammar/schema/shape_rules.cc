@@ -97,19 +97,20 @@ void join_arrays(const Schema& schema, const Terms& terms, Node& node) {
   }
 }
 
-// Takes members away. Without objects, if one of them is required.
-void forbid(Node& node, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    const auto found = std::ranges::find(node.objects.members, name, &Member::name);
-    if (found == node.objects.members.end()) continue;
-    if (found->required) {
+// Takes the forbidden members away. Without objects, if one of them is required.
+void remove_forbidden(Node& node) {
+  ObjectShape& shape = node.objects;
+  if (shape.forbidden.empty()) return;
+  std::erase_if(shape.members, [&](const Member& member) {
+    const bool forbidden = shape.forbidden.contains(member.name);
+    if (forbidden && member.required) {
       remove_types(node, kObjectType,
                    fmt::format("the property {} is required, and excluded by not, oneOf, if or a "
                                "dependency",
-                               json_quoted(name)));
+                               json_quoted(member.name)));
     }
-    node.objects.members.erase(found);
-  }
+    return forbidden;
+  });
 }
 
 // The names of members, first those that have values, in their order.
@@ -129,9 +130,9 @@ void join_members(const Schema& schema, const Terms& terms, Node& node) {
     const ObjectRules& rules = schema[term.schema].rules.objects;
     for (const std::string& name : rules.required)
       member(name).required = true;
-    add_new(shape.forbidden, rules.forbidden);
+    shape.forbidden.insert(rules.forbidden.begin(), rules.forbidden.end());
   }
-  forbid(node, shape.forbidden);
+  remove_forbidden(node);
 }
 
 void join_objects(const Schema& schema, const Terms& terms, Node& node) {
@@ -159,6 +160,7 @@ void join_objects(const Schema& schema, const Terms& terms, Node& node) {
 Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const Terms& terms,
                         Node& node) {
   for (const Term& term : terms) {
+    if (Result<void> go_on = conjunctions.check_give_up(); !go_on) return go_on;
     const Rules& rules = schema[term.schema].rules;
     node.types &= rules.types;
     join_strings(node.strings, rules.strings, term.wide);
@@ -172,7 +174,6 @@ Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const 
       node.allowed = rules.allowed;
       continue;
     }
-    if (Result<void> go_on = conjunctions.check_give_up(); !go_on) return go_on;
     ValueSet(*rules.allowed).keep_common(*node.allowed);
   }
   // A fraction is a number that is no multiple of one.
@@ -237,7 +238,7 @@ Result<void> trim_strings(Conjunctions& conjunctions, Node& node) {
     const std::string_view keyword = !rules.patterns.empty()  ? "/pattern"
                                      : !rules.formats.empty() ? "/format"
                                                               : "";
-    return schema_error(fmt::format("{}{}", node.pointer, keyword), texts.error().message);
+    return schema_error(fmt::format("{}{}", node.pointer, keyword), texts.error());
   }
   if ((*texts)->empty()) {
     remove_types(node, kStringType, "no text follows its patterns, formats and lengths together");
@@ -343,20 +344,19 @@ Result<void> trim_names(Conjunctions& conjunctions, Node& node) {
   if (shape.names.empty() || shape.members.empty()) return {};
   Result<NodeId> names = conjunctions.find(shape.names);
   if (!names) return names.error();
-  std::vector<std::string> refused;
   for (const Member& member : shape.members) {
+    if (Result<void> go_on = conjunctions.check_give_up(); !go_on) return go_on;
     Result<bool> held =
         value_holds(conjunctions, *names, boost::json::value(std::string_view(member.name)));
     if (!held) return held.error();
     if (*held) continue;
-    refused.push_back(member.name);
+    shape.forbidden.insert(member.name);
     if (!member.required) continue;
     remove_types(node, kObjectType,
                  fmt::format("propertyNames does not allow the required property {}",
                              json_quoted(member.name)));
   }
-  forbid(node, refused);
-  add_new(shape.forbidden, refused);
+  remove_forbidden(node);
   return {};
 }
 

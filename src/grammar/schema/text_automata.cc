@@ -104,6 +104,7 @@ Result<CharDfa> TextAutomata::wanted(const StringRules& rules) {
       all = dfa;
       return {};
     }
+    if (Result<void> go_on = ask(give_up_); !go_on) return go_on;
     Result<CharDfa> both = all->intersect(dfa);
     if (!both) return both.error();
     all = *std::move(both);
@@ -126,7 +127,8 @@ Result<CharDfa> TextAutomata::wanted(const StringRules& rules) {
 }
 
 Result<void> TextAutomata::subtract(const StringRules& rules, CharDfa& from) {
-  const auto without = [&from](const CharDfa& dfa) -> Result<void> {
+  const auto without = [&](const CharDfa& dfa) -> Result<void> {
+    if (Result<void> go_on = ask(give_up_); !go_on) return go_on;
     Result<CharDfa> left = from.without(dfa);
     if (!left) return left.error();
     from = *std::move(left);
@@ -151,8 +153,11 @@ Result<void> TextAutomata::subtract(const StringRules& rules, CharDfa& from) {
     if (Result<void> done = without(*format_dfa(format)); !done) return done;
   }
   if (rules.denied.empty()) return {};
-  return without(
-      CharDfa::literals(std::vector<std::string_view>(rules.denied.begin(), rules.denied.end())));
+  const Result<CharDfa> denied =
+      CharDfa::literals(std::vector<std::string_view>(rules.denied.begin(), rules.denied.end()),
+                        CharDfa::kStatesMax, give_up_);
+  if (!denied) return denied.error();
+  return without(*denied);
 }
 
 Result<CountedTexts> TextAutomata::join(const StringRules& rules) {

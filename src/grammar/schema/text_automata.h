@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "grammar/lexeme/char_dfa.h"
+#include "grammar/lexeme/give_up.h"
 #include "grammar/lexeme/text_lengths.h"
 #include "grammar/schema/schema_node.h"
 
@@ -26,13 +27,16 @@ struct CountedTexts {
 
 class TextAutomata {
  public:
+  // `give_up` outlives this.
+  explicit TextAutomata(const GiveUp& give_up) : give_up_(give_up) {}
+
   // The texts in which the pattern is found. kInvalid, with a message for users: an unsupported
   // pattern.
   Result<const CharDfa*> pattern(const std::string& pattern);
 
   // The texts that fulfil all rules. A text that only some validators take for a format is neither
   // one of `formats` nor one of `formats_not`. kInvalid also: they need too many states, a format
-  // that cannot be subtracted.
+  // that cannot be subtracted. kUnavailable: `give_up` returned true.
   Result<const CountedTexts*> texts(const StringRules& rules);
 
   // The same as one automaton, to join it with others. Only for small lengths: kInvalid also if
@@ -44,6 +48,7 @@ class TextAutomata {
   Result<CharDfa> wanted(const StringRules& rules);
   Result<void> subtract(const StringRules& rules, CharDfa& from);
 
+  const GiveUp& give_up_;
   std::map<std::string, CharDfa, std::less<>> patterns_;
   std::map<std::string, CountedTexts, std::less<>> texts_;
 };

@@ -122,7 +122,7 @@ Result<bool> shape_holds(Conjunctions& conjunctions, const Node& node, const jso
     rules.length_min = 0;
     rules.length_max.reset();
     Result<const CountedTexts*> texts = conjunctions.automata().texts(rules);
-    if (!texts) return schema_error(node.pointer, texts.error().message);
+    if (!texts) return schema_error(node.pointer, texts.error());
     return (*texts)->contains(std::string_view(*text));
   }
   if (const json::array* array = value.if_array()) return array_holds(conjunctions, node, *array);
