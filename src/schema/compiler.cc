@@ -44,8 +44,8 @@ class Compiler {
         resources_(resources),
         dialect_(dialect_of(draft)),
         says_draft_(draft.starts_with("json-schema.org/draft/")),
-        contains_evaluates_(dialect_ == Dialect::kReferenceBeside &&
-                            draft != "json-schema.org/draft/2019-09/schema") {}
+        is_2020_(dialect_ == Dialect::kReferenceBeside &&
+                 draft != "json-schema.org/draft/2019-09/schema") {}
 
   void compile(const json::value& root) {
     program_.root = node_of(root, "");
@@ -160,6 +160,8 @@ class Compiler {
         resources_.find_dynamic(reference.key(), reference.value().get_string(), schema);
     if (!place) throw Refusal{at, place.error().message};
     node.all_of.push_back(node_of(*place.value().schema, place.value().pointer));
+    if ((reference.key() == "$dynamicRef") != is_2020_)
+      node.of_other_drafts.push_back(node.all_of.back());
   }
 
   bool apply_general(Node& node, Keyword keyword, const json::value& value, const std::string& at);
@@ -215,7 +217,7 @@ class Compiler {
   const Resources& resources_;
   const Dialect dialect_;
   const bool says_draft_;
-  const bool contains_evaluates_;
+  const bool is_2020_;  // or no draft that is known
   boost::unordered_flat_map<const json::value*, Node*> nodes_;
   std::vector<std::pair<Node*, const json::value*>> waiting_;
   boost::unordered_flat_map<std::string, const Pattern*> patterns_;
@@ -329,7 +331,7 @@ bool Compiler::apply_to_arrays(Node& node, Keyword keyword, const json::value& v
       return true;
     case Keyword::kContains:
       made(node.array).contains = node_of(value, at);
-      node.array->contains_evaluates = contains_evaluates_;
+      node.array->contains_evaluates = is_2020_;
       return true;
     case Keyword::kMinContains:
       made(node.array).min_contains = count_of(value, at);
@@ -438,6 +440,7 @@ void Compiler::settle_items(ArrayRules& rules, const json::object& schema, const
     rules.rest_keyword = keyword;
   };
   if (prefix != nullptr) set_prefix("prefixItems", *prefix);
+  rules.prefix_evaluates = prefix == nullptr || is_2020_;
   if (items != nullptr && items->is_array()) {
     if (prefix != nullptr) throw Refusal{at + "/items", "must be one schema beside prefixItems"};
     set_prefix("items", *items);

@@ -60,6 +60,7 @@ struct ArrayRules {
   const Node* unevaluated = nullptr;
   const Node* contains = nullptr;
   bool contains_evaluates = false;  // draft 2020-12: the items that it finds
+  bool prefix_evaluates = true;     // false: prefixItems in a draft that does not have it
   std::optional<uint64_t> min_contains;
   std::optional<uint64_t> max_contains;
   std::optional<uint64_t> min_items;
@@ -126,6 +127,7 @@ struct Node {
 
   const Node* reference = nullptr;
   std::vector<const Node*> all_of;
+  std::vector<const Node*> of_other_drafts;  // those of all_of that evaluate nothing
   std::vector<const Node*> any_of;
   std::vector<const Node*> one_of;
   const Node* negated = nullptr;

@@ -27,8 +27,10 @@ class Evaluated {
     if (members_ != nullptr && node.object != nullptr) add_members(*node.object, is_own);
     if (items_ != nullptr && node.array != nullptr) add_items(*node.array, is_own);
     if (node.reference != nullptr) add(*node.reference, false);
-    for (const Node* part : node.all_of)
-      add(*part, false);
+    for (const Node* part : node.all_of) {
+      if (std::ranges::find(node.of_other_drafts, part) == node.of_other_drafts.end())
+        add(*part, false);
+    }
     for (const auto* branches : {&node.any_of, &node.one_of}) {
       for (const Node* branch : *branches)
         add_if_it_holds(branch);
@@ -41,6 +43,7 @@ class Evaluated {
     }
     if (members_ == nullptr || node.object == nullptr) return;
     for (const Dependency& one : node.object->dependencies) {
+      if (one.keyword == "dependencies") continue;  // of drafts that have no unevaluated keyword
       if (one.schema != nullptr && find_member(*members_, one.name) != nullptr)
         add(*one.schema, false);
     }
@@ -63,7 +66,7 @@ class Evaluated {
     const bool all = rules.rest != nullptr || (!is_own && rules.unevaluated != nullptr);
     for (size_t i = 0; i < parts_.size(); ++i) {
       judgement_.add_steps(1);
-      if (all || i < rules.prefix.size()) parts_[i] = true;
+      if (all || (i < rules.prefix.size() && rules.prefix_evaluates)) parts_[i] = true;
       if (!parts_[i] && rules.contains != nullptr && rules.contains_evaluates &&
           holds_(*rules.contains, (*items_)[i])) {
         parts_[i] = true;

@@ -143,5 +143,28 @@ TEST(ReadSchema, UnevaluatedItemsAreThoseThatNoPartDeclares) {
               HasSubstr("more:false"));
 }
 
+// By a draft that lacks a keyword it says nothing, so what it declares is unevaluated.
+TEST(ReadSchema, KeywordsOfOtherDraftsEvaluateNothing) {
+  const auto read_2019 = [](std::string_view rest) {
+    return read(R"({"$schema":"https://json-schema.org/draft/2019-09/schema",)" +
+                std::string(rest));
+  };
+  EXPECT_EQ(read_2019(R"("prefixItems":[true],"unevaluatedItems":false})"),
+            "all(items:1, more:false)");
+  EXPECT_THAT(read_2019(R"("items":[true],"unevaluatedItems":false})"),
+              HasSubstr("items:1 more:false"));
+  constexpr std::string_view kTarget =
+      R"("$defs":{"d":{"$dynamicAnchor":"x","properties":{"a":true}}},)";
+  EXPECT_THAT(
+      read(R"({"$dynamicRef":"#x",)" + std::string(kTarget) + R"("unevaluatedProperties":false})"),
+      HasSubstr("declares:a others:false"));
+  EXPECT_THAT(read_2019(R"("$dynamicRef":"#/$defs/d",)" + std::string(kTarget) +
+                        R"("unevaluatedProperties":false})"),
+              ::testing::Not(HasSubstr("declares:a others:false")));
+  EXPECT_THAT(read(R"({"dependencies":{"a":{"properties":{"b":true}}},
+                       "unevaluatedProperties":false})"),
+              HasSubstr("others:false"));
+}
+
 }  // namespace
 }  // namespace windrow::grammar

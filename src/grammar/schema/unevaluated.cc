@@ -75,13 +75,15 @@ class Gathering {
     const bool alone = reference_stands_alone(draft_, object);
     if (!alone) declare(place, object);
     for (const auto& [name, value] : object) {
+      // What the draft does not have says nothing about what the others are about.
+      if (!has_keyword(draft_, name, value)) continue;
       if (name == "$ref" || (!alone && (name == "$dynamicRef" || name == "$recursiveRef"))) {
         if (!value.is_string()) continue;  // reported where it is read
         const std::string_view text = value.get_string();
         Result<Target> target = name == "$ref"
                                     ? references_.find(text, place.schema.resource)
                                     : references_.find_dynamic(name, text, place.schema.resource);
-        if (!target) return schema_error(join(place, name), target.error().message);
+        if (!target) return schema_error(join(place, name), target.error());
         open_.push_back({*std::move(target), false, place.always});
       } else if (!alone) {
         open_parts(place, name, value);
@@ -134,7 +136,9 @@ class Gathering {
 
   void declare_items(const Open& place, const json::object& object, Declared& all) {
     const json::value* items = object.if_contains("items");
-    for (const json::value* list : {object.if_contains("prefixItems"), items}) {
+    const json::value* prefix = object.if_contains("prefixItems");
+    if (prefix != nullptr && !has_keyword(draft_, "prefixItems", *prefix)) prefix = nullptr;
+    for (const json::value* list : {prefix, items}) {
       if (list != nullptr && list->is_array())
         all.items = std::max(all.items, list->get_array().size());
     }
