@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "grammar/schema/single_spelling.h"
@@ -33,7 +34,7 @@ Result<Part> CountedObject::write() {
   drop_useless_bounds();
   MemberStates states(parts_.builder(), std::move(rules_), parts_.mark("}"));
   Result<std::optional<Part>> members = states.write();
-  if (!members) return schema_error(node_.pointer, members.error().message);
+  if (!members) return schema_error(node_.pointer, members.error());
   if (!*members) {
     return parts_.no_text(schema_error(
         node_.pointer,
@@ -55,7 +56,7 @@ Result<void> CountedObject::read_demands() {
   }
   for (const SomeMemberShape& some : all) {
     Result<std::optional<CharDfa>> names = names_of(some);
-    if (!names) return schema_error(node_.pointer, names.error().message);
+    if (!names) return schema_error(node_.pointer, names.error());
     Demand demand{.names = *std::move(names)};
     if (some.rule->value) demand.value = some.term(*some.rule->value);
     demand.few_names = demand.names && texts_count(*demand.names, few_names(node_.objects));
@@ -87,8 +88,10 @@ Result<std::optional<CharDfa>> CountedObject::names_of(const SomeMemberShape& so
   if (!rule.names_not.empty()) {
     const std::vector<std::string_view> declared(rule.names_not.begin(), rule.names_not.end());
     const CharDfa all = names.value_or(CharDfa::any_text());
-    if (Result<void> kept = keep(all.without(CharDfa::literals(declared))); !kept)
-      return kept.error();
+    const Result<CharDfa> taken =
+        CharDfa::literals(declared, CharDfa::kStatesMax, conjunctions_.give_up());
+    if (!taken) return taken.error();
+    if (Result<void> kept = keep(all.without(*taken)); !kept) return kept.error();
   }
   for (const std::string& text : rule.patterns_not) {
     Result<const CharDfa*> pattern = conjunctions_.automata().pattern(text);
@@ -166,7 +169,7 @@ Result<void> CountedObject::add_undeclared() {
   if (!classes) return classes.error();
   for (const NameClass& names : *classes) {
     Result<std::vector<NameCell>> cells = split(names);
-    if (!cells) return schema_error(node_.pointer, cells.error().message);
+    if (!cells) return schema_error(node_.pointer, cells.error());
     for (const NameCell& cell : *cells) {
       if (Result<void> added = add_cell(cell, names.terms); !added) return added;
     }
@@ -204,7 +207,7 @@ Result<void> CountedObject::add_cell(const NameCell& cell, const Terms& terms) {
   if (values->empty()) return {};
   if (cell.names) {
     Result<CharDfa> all = undeclared_names_.unite(*cell.names);
-    if (!all) return schema_error(node_.pointer, all.error().message);
+    if (!all) return schema_error(node_.pointer, all.error());
     undeclared_names_ = *std::move(all);
   }
   any_name_ = any_name_ || !cell.names;
@@ -214,11 +217,22 @@ Result<void> CountedObject::add_cell(const NameCell& cell, const Terms& terms) {
   for (size_t i = 0; i < demands_.size(); ++i) {
     if (demands_[i].few_names && (cell.demands >> i & 1U) != 0) few |= 1U << i;
   }
+  // With a name for each of these demands, members may meet them one by one.
+  const auto waiting = static_cast<uint32_t>(std::popcount(few));
+  const auto few_left = waiting > 1 ? texts_count(*cell.names, waiting - 1) : std::nullopt;
+  if (few_left && *few_left > 1) {
+    return schema_error(node_.pointer,
+                        fmt::format("{} negated rules want members of their own, and {} names are "
+                                    "left for them; allow more names, or fewer rules",
+                                    waiting, *few_left));
+  }
+  const uint32_t one_by_one = few_left ? 0 : few;
   for (const ValueOffer& offer : *values) {
     const Part member = builder.sequence({name, offer.value});
     add_offer({.meets = offer.meets,
                .on_purpose = offer.on_purpose,
                .behind = few & ~offer.meets,
+               .unless = one_by_one & offer.meets,
                .first = member,
                .later = builder.sequence({parts_.mark(","), member})});
   }
@@ -229,7 +243,7 @@ Result<void> CountedObject::add_cell(const NameCell& cell, const Terms& terms) {
 void CountedObject::add_offer(const MemberOffer& offer) {
   const auto same = std::ranges::find_if(rules_.undeclared, [&](const MemberOffer& other) {
     return other.meets == offer.meets && other.on_purpose == offer.on_purpose &&
-           other.behind == offer.behind;
+           other.behind == offer.behind && other.unless == offer.unless;
   });
   if (same == rules_.undeclared.end()) {
     rules_.undeclared.push_back(offer);

@@ -410,5 +410,26 @@ TEST(Counts, SeveralDemandsAndBoundsHoldTogether) {
                 R"({"x":1,"y":3,"z":1})", R"({"x":1,"y":2})"});
 }
 
+// Each of two demands has to be met by a member of its own, and there are two names.
+TEST(Counts, DemandsOnFewNamesAreMetOneByOne) {
+  const auto schema = [](std::string_view names, std::string_view types) {
+    return fmt::format(
+        R"({{"type":"object","propertyNames":{{"enum":{}}},"additionalProperties":{{"type":{}}},
+             "allOf":[{{"not":{{"patternProperties":{{"^[abc]$":{{"type":"integer"}}}}}}}},
+                      {{"not":{{"patternProperties":{{"^[abc]$":{{"type":"string"}}}}}}}}]}})",
+        names, types);
+  };
+  expect_texts(
+      schema(R"(["a","b"])", R"(["integer","string"])"),
+      {R"({"a":"x","b":1})", R"({"b":1,"a":"x"})"},
+      {"{}", R"({"a":"x"})", R"({"a":"x","b":"y"})", R"({"a":1,"b":2})", R"({"a":"x","a":1})"});
+  expect_texts(schema(R"(["a","b","c"])", R"(["integer","string","null"])"),
+               {R"({"a":"x","b":1})", R"({"a":"x","b":1,"c":null})", R"({"a":null,"b":null})"},
+               {"{}", R"({"a":1,"b":2,"c":3})", R"({"a":"x","b":"y","c":"z"})"});
+  // One name cannot hold both an integer and a text; null is neither.
+  expect_texts(schema(R"(["a"])", R"(["integer","string","null"])"), {R"({"a":null})"},
+               {R"({"a":1})", R"({"a":"x"})"});
+}
+
 }  // namespace
 }  // namespace windrow::grammar

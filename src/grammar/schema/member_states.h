@@ -19,7 +19,8 @@ namespace windrow::grammar {
 struct MemberOffer {
   uint32_t meets = 0;
   uint32_t on_purpose = 0;  // of those, the ones for which another offer is narrowed to this one
-  uint32_t behind = 0;      // demands that must be met before this one may be taken
+  uint32_t behind = 0;      // demands that must be met before this one may be taken, unless it
+  uint32_t unless = 0;      // meets one of these that is not met yet
   Part first;               // as the first member
   Part later;               // behind another one: with its comma
 };
