@@ -263,6 +263,12 @@ TEST(ToolSchemas, ArgumentsAreObjects) {
   EXPECT_EQ(schema("true"), R"({"type":"object"})");
   EXPECT_EQ(schema("{}"), R"({"type":"object"})");
   EXPECT_EQ(schema(R"({"type":["null","object"]})"), R"({"type":"object"})");
+  // Beside $ref it would have no effect in this draft.
+  EXPECT_EQ(schema(R"({"$schema":"http://json-schema.org/draft-07/schema#",
+                       "$ref":"#/definitions/x","type":"null","definitions":{"x":true}})"),
+            R"({"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"x":true},)"
+            R"("allOf":[{"$ref":"#/definitions/x"}],"type":"object"})");
+  EXPECT_EQ(schema(R"({"$ref":"#/$defs/x"})"), R"({"$ref":"#/$defs/x","type":"object"})");
   EXPECT_EQ(schema(R"({"type":"string"})"),
             "tools[0].function.parameters: its type is not object, and arguments are objects");
   EXPECT_EQ(schema("[]"),

@@ -66,6 +66,9 @@ class TagWriter {
 
  private:
   Result<Part> write_shape(const Node& node) {
+    // Without objects there is nothing to write.
+    if (!node.allowed && (node.types & kObjectType) == 0)
+      return builder_.lexeme(std::make_shared<const ByteDfa>());
     if (node.allowed) {
       return schema_error(node.pointer,
                           "this model writes arguments between tags, where an enum or const of "
@@ -124,7 +127,7 @@ class TagWriter {
     std::vector<Part> choices;
     for (const NameClass& one : *classes) {
       Result<CharDfa> names = one.names ? plain->intersect(*one.names) : *plain;
-      if (!names) return schema_error(node.pointer, names.error().message);
+      if (!names) return schema_error(node.pointer, names.error());
       Result<std::optional<Part>> value = write_value(one.value, TaggedKind::kEither);
       if (!value) return value.error();
       if (names->empty() || !*value) continue;
@@ -146,7 +149,7 @@ class TagWriter {
     }
     if (kind != TaggedKind::kJson) {
       if (Result<void> added = add_texts(id, kind == TaggedKind::kEither, choices); !added)
-        return schema_error(conjunctions_[id].pointer, added.error().message);
+        return schema_error(conjunctions_[id].pointer, added.error());
     }
     if (choices.empty()) return std::optional<Part>();
     return std::optional(builder_.choice(std::move(choices)));
@@ -200,7 +203,10 @@ class TagWriter {
       for (const json::value* value : *node.allowed) {
         if (value->is_string()) texts.push_back(value->get_string());
       }
-      return texts.empty() ? Result<void>() : add(CharDfa::literals(texts));
+      if (texts.empty()) return {};
+      const Result<CharDfa> made =
+          CharDfa::literals(texts, CharDfa::kStatesMax, conjunctions_.give_up());
+      return made ? add(*made) : made.error();
     }
     if (node.kind == Node::Kind::kNone || (node.types & kStringType) == 0) return {};
     Result<const CountedTexts*> texts = conjunctions_.automata().texts(node.strings);
