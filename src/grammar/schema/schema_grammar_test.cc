@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace windrow::grammar {
 namespace {
 
+namespace json = boost::json;
 using ::testing::HasSubstr;
 using testing::SchemaLanguage;
 using Texts = std::vector<std::string>;
@@ -425,6 +427,42 @@ TEST(SchemaGrammar, ReferencesBesideIdentifiersAreRefused) {
               HasSubstr("at #/$defs/x/$ref: what $ref means beside $id depends on the draft"));
   expect_language(R"({"$id":"http://o/","$ref":"#/$defs/x","$defs":{"x":{"type":"null"}}})",
                   {"null"}, {"1"});
+}
+
+// An item that is of two branches by the widest reading of a format is none.
+TEST(SchemaGrammar, ValuesOfAnEnumAreAskedInTheWidestReading) {
+  expect_language(R"({"$ref":"#/$defs/n","$defs":{"n":{"enum":["a@b",["a@b"],["zz"],"zz"],
+                      "anyOf":[{"items":{"$ref":"#/$defs/n"}},{"const":7}],
+                      "oneOf":[{"type":"string","format":"email"},
+                               {"type":"string","maxLength":3},{"type":"array"}]}}})",
+                  {"\"zz\"", R"(["zz"])"}, {"\"a@b\"", R"(["a@b"])"});
+}
+
+TEST(SchemaGrammar, LongListsAskWhetherToGoOn) {
+  const auto list = [](int count, std::string_view one) {
+    std::string all;
+    for (int i = 0; i < count; ++i)
+      all += fmt::format(fmt::runtime(one), i) + (i + 1 < count ? "," : "");
+    return all;
+  };
+  const std::string names = list(2'000, R"("name{0}":{{}})");
+  const std::vector<std::string> schemas = {
+      fmt::format(R"({{"properties":{{{}}},"not":{{"anyOf":[{}]}}}})", names,
+                  list(2'000, R"({{"required":["name{0}"]}})")),
+      fmt::format(R"({{"properties":{{{}}},"propertyNames":{{"pattern":"1"}}}})", names),
+      fmt::format(R"({{"type":"string","allOf":[{}]}})",
+                  list(60, R"({{"not":{{"pattern":"^x{0}y"}}}})")),
+  };
+  for (const std::string& schema : schemas) {
+    SCOPED_TRACE(schema.substr(schema.size() - 60));
+    int questions = 0;
+    const json::value read = json::parse(schema);
+    EXPECT_TRUE(schema_grammar(read, {}, [&] { return ++questions < 0; }));
+    EXPECT_GE(questions, 60);
+    const auto stopped = schema_grammar(read, {}, [&] { return --questions < 5; });
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().kind, ErrorKind::kUnavailable) << stopped.error().message;
+  }
 }
 
 }  // namespace
