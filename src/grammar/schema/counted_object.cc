@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "grammar/schema/single_spelling.h"
@@ -59,7 +58,6 @@ Result<void> CountedObject::read_demands() {
     if (!names) return schema_error(node_.pointer, names.error());
     Demand demand{.names = *std::move(names)};
     if (some.rule->value) demand.value = some.term(*some.rule->value);
-    demand.few_names = demand.names && texts_count(*demand.names, few_names(node_.objects));
     demands_.push_back(std::move(demand));
   }
   return {};
@@ -167,14 +165,76 @@ Result<void> CountedObject::add_declared(const Member& member) {
 Result<void> CountedObject::add_undeclared() {
   Result<std::vector<NameClass>> classes = name_classes(conjunctions_, node_);
   if (!classes) return classes.error();
+  std::vector<NameCell> all;
   for (const NameClass& names : *classes) {
     Result<std::vector<NameCell>> cells = split(names);
     if (!cells) return schema_error(node_.pointer, cells.error());
-    for (const NameCell& cell : *cells) {
-      if (Result<void> added = add_cell(cell, names.terms); !added) return added;
+    for (NameCell& cell : *cells) {
+      if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
+      Result<std::vector<ValueOffer>> values = offers(names.terms, cell.demands);
+      if (!values) return values.error();
+      if (values->empty()) continue;
+      cell.offers = *std::move(values);
+      if (Result<void> taken = take_names(cell); !taken) return taken;
+      all.push_back(std::move(cell));
     }
   }
+  for (Demand& demand : demands_) {
+    if (!demand.any_meets)
+      demand.names_count = texts_count(demand.meeting, few_names(node_.objects));
+  }
+  if (Result<void> checked = check_few_names(all); !checked) return checked;
+  for (const NameCell& cell : all)
+    add_cell(cell);
   if (!any_name_) rules_.undeclared_max = texts_count(undeclared_names_, few_names(node_.objects));
+  return {};
+}
+
+uint32_t CountedObject::NameCell::meetable() const {
+  uint32_t all = 0;
+  for (const ValueOffer& offer : offers)
+    all |= offer.meets;
+  return all;
+}
+
+// Counts the names of a cell among those that may be used up.
+Result<void> CountedObject::take_names(const NameCell& cell) {
+  const auto take = [&](CharDfa& into, bool& any) -> Result<void> {
+    if (any || !cell.names) {
+      any = true;
+      return {};
+    }
+    Result<CharDfa> both = into.unite(*cell.names);
+    if (!both) return schema_error(node_.pointer, both.error());
+    into = *std::move(both);
+    return {};
+  };
+  for (size_t i = 0; i < demands_.size(); ++i) {
+    if ((cell.meetable() >> i & 1U) == 0) continue;
+    if (Result<void> taken = take(demands_[i].meeting, demands_[i].any_meets); !taken) return taken;
+  }
+  return take(undeclared_names_, any_name_);
+}
+
+// A demand that has as many names as there are demands always keeps one, if each member before it
+// meets another demand. Of those that have fewer, two could wait for each other.
+Result<void> CountedObject::check_few_names(const std::vector<NameCell>& cells) const {
+  for (const NameCell& cell : cells) {
+    size_t waiting = 0;
+    for (size_t i = 0; i < demands_.size(); ++i) {
+      const auto count = demands_[i].names_count;
+      const bool waits =
+          (cell.meetable() >> i & 1U) != 0 && count && *count > 1 && *count < demands_.size();
+      waiting += waits ? 1 : 0;
+    }
+    if (waiting < 2) continue;
+    return schema_error(
+        node_.pointer,
+        fmt::format("{} negated rules for members hold together for one object, and there are "
+                    "fewer names than that with which a member can break some of them; allow more "
+                    "names, or have fewer such rules",
+                    demands_.size()));
+  }
   return {};
 }
 
@@ -200,50 +260,35 @@ Result<std::vector<CountedObject::NameCell>> CountedObject::split(const NameClas
   return cells;
 }
 
-Result<void> CountedObject::add_cell(const NameCell& cell, const Terms& terms) {
-  if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
-  Result<std::vector<ValueOffer>> values = offers(terms, cell.demands);
-  if (!values) return values.error();
-  if (values->empty()) return {};
-  if (cell.names) {
-    Result<CharDfa> all = undeclared_names_.unite(*cell.names);
-    if (!all) return schema_error(node_.pointer, all.error());
-    undeclared_names_ = *std::move(all);
-  }
-  any_name_ = any_name_ || !cell.names;
+// A member must not use up a name that a demand still needs.
+void CountedObject::add_cell(const NameCell& cell) {
   GrammarBuilder& builder = parts_.builder();
   const Part name = parts_.distinct_name_in(cell.names ? &*cell.names : nullptr);
+  const uint32_t meetable = cell.meetable();
   uint32_t few = 0;
+  uint32_t too_few = 0;
   for (size_t i = 0; i < demands_.size(); ++i) {
-    if (demands_[i].few_names && (cell.demands >> i & 1U) != 0) few |= 1U << i;
+    const auto count = demands_[i].names_count;
+    if (!count || (meetable >> i & 1U) == 0) continue;
+    few |= 1U << i;
+    if (*count < demands_.size()) too_few |= 1U << i;
   }
-  // With a name for each of these demands, members may meet them one by one.
-  const auto waiting = static_cast<uint32_t>(std::popcount(few));
-  const auto few_left = waiting > 1 ? texts_count(*cell.names, waiting - 1) : std::nullopt;
-  if (few_left && *few_left > 1) {
-    return schema_error(node_.pointer,
-                        fmt::format("{} negated rules want members of their own, and {} names are "
-                                    "left for them; allow more names, or fewer rules",
-                                    waiting, *few_left));
-  }
-  const uint32_t one_by_one = few_left ? 0 : few;
-  for (const ValueOffer& offer : *values) {
+  for (const ValueOffer& offer : cell.offers) {
     const Part member = builder.sequence({name, offer.value});
     add_offer({.meets = offer.meets,
                .on_purpose = offer.on_purpose,
-               .behind = few & ~offer.meets,
-               .unless = one_by_one & offer.meets,
+               .behind = too_few & ~offer.meets,
+               .behind_idle = few & ~offer.meets,
                .first = member,
                .later = builder.sequence({parts_.mark(","), member})});
   }
-  return {};
 }
 
 // Offers that lead to the same states become one.
 void CountedObject::add_offer(const MemberOffer& offer) {
   const auto same = std::ranges::find_if(rules_.undeclared, [&](const MemberOffer& other) {
     return other.meets == offer.meets && other.on_purpose == offer.on_purpose &&
-           other.behind == offer.behind && other.unless == offer.unless;
+           other.behind == offer.behind && other.behind_idle == offer.behind_idle;
   });
   if (same == rules_.undeclared.end()) {
     rules_.undeclared.push_back(offer);

@@ -30,7 +30,12 @@ class CountedObject {
   struct Demand {
     std::optional<CharDfa> names;
     std::optional<Term> value;  // nothing: any value
-    bool few_names = false;
+
+    // The undeclared names with which a member may meet it, and how many there are; nothing: so
+    // many that others never use them up.
+    CharDfa meeting;
+    bool any_meets = false;  // any name
+    std::optional<uint32_t> names_count;
   };
 
   // A value, and the demands that a member with it meets, as MemberOffer has them.
@@ -44,6 +49,10 @@ class CountedObject {
   struct NameCell {
     std::optional<CharDfa> names;  // nothing: any name
     uint32_t demands = 0;          // that have the names
+    std::vector<ValueOffer> offers;
+
+    // Demands that some member with such a name meets.
+    uint32_t meetable() const;
   };
 
   Result<void> read_demands();
@@ -51,7 +60,9 @@ class CountedObject {
   Result<void> add_declared(const Member& member);
   Result<void> add_undeclared();
   Result<std::vector<NameCell>> split(const NameClass& names) const;
-  Result<void> add_cell(const NameCell& cell, const Terms& terms);
+  Result<void> take_names(const NameCell& cell);
+  Result<void> check_few_names(const std::vector<NameCell>& cells) const;
+  void add_cell(const NameCell& cell);
   Result<std::vector<ValueOffer>> offers(const Terms& terms, uint32_t demands);
   void add_offer(const MemberOffer& offer);
   void drop_useless_bounds();

@@ -431,5 +431,43 @@ TEST(Counts, DemandsOnFewNamesAreMetOneByOne) {
                {R"({"a":1})", R"({"a":"x"})"});
 }
 
+// A demand is not met by what another one needs.
+TEST(Counts, SeveralDemandsShareFewNames) {
+  const auto schema = [](const std::string& names, const std::string& types) {
+    std::string demands;
+    for (const char* type : {"integer", "string", "boolean"}) {
+      if (types.find(type) == std::string::npos) continue;
+      demands += std::string(demands.empty() ? "" : ",") +
+                 R"({"not":{"patternProperties":{"^[a-d]$":{"type":")" + type + R"("}}}})";
+    }
+    return R"({"type":"object","propertyNames":{"enum":)" + names +
+           R"(},"additionalProperties":{"type":)" + types + R"(},"allOf":[)" + demands + "]}";
+  };
+  expect_texts(schema(R"(["a","b"])", R"(["integer","string"])"),
+               {R"({"a":"x","b":1})", R"({"a":1,"b":"x"})", R"({"b":1,"a":"x"})"},
+               {"{}", R"({"a":1})", R"({"a":"x"})", R"({"a":1,"b":2})", R"({"a":"x","b":"x"})"});
+  expect_texts(schema(R"(["a","b"])", R"(["integer","string","null"])"),
+               {R"({"a":"x","b":1})", R"({"a":null})", R"({"a":null,"b":1})"},
+               {"{}", R"({"a":1})", R"({"a":1,"b":2})", R"({"a":"x","b":"x"})"});
+  // Three demands, and a value meets two.
+  expect_texts(schema(R"(["a","b","c"])", R"(["integer","string","boolean"])"),
+               {R"({"a":"x","b":1})", R"({"a":1,"b":true})", R"({"c":true,"a":"x","b":2})"},
+               {"{}", R"({"a":1})", R"({"a":1,"b":2,"c":3})"});
+  const SchemaLanguage fewer(schema(R"(["a","b"])", R"(["integer","string","boolean"])"));
+  EXPECT_NE(fewer.error().find("fewer names than that"), std::string::npos) << fewer.error();
+  EXPECT_EQ(fewer.error().find("no value is valid"), std::string::npos) << fewer.error();
+}
+
+// Not only where a demand names them: here members of other names are never a text.
+TEST(Counts, NamesThatADemandNeedsAreNotUsedUp) {
+  const std::string schema =
+      R"({"type":"object","patternProperties":{"^a$":{"type":["integer","string"]}},
+          "additionalProperties":{"type":"integer"},
+          "not":{"additionalProperties":false,"patternProperties":{"":{"type":"integer"}}}})";
+  expect_texts(schema, {R"({"a":"x"})", R"({"b":1,"a":"x"})", R"({"a":"x","b":1})"},
+               {"{}", R"({"a":1})", R"({"b":1})", R"({"b":"x"})"});
+  EXPECT_FALSE(SchemaLanguage(schema).begins(R"({"a":1)"));
+}
+
 }  // namespace
 }  // namespace windrow::grammar

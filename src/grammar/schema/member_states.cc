@@ -63,7 +63,9 @@ std::optional<MemberStates::State> MemberStates::after(State state,
                                                        const MemberOffer& offer) const {
   if (rules_.count_max && state.count >= *rules_.count_max) return std::nullopt;
   if ((offer.on_purpose & state.met) != 0) return std::nullopt;
-  if ((offer.behind & ~state.met) != 0 && (offer.unless & ~state.met) == 0) return std::nullopt;
+  if ((offer.behind & ~state.met) != 0) return std::nullopt;
+  const bool idle = (offer.meets & ~state.met) == 0;
+  if (idle && (offer.behind_idle & ~state.met) != 0) return std::nullopt;
   return State{std::min(state.count + 1, cap_), state.met | offer.meets};
 }
 

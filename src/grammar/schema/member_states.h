@@ -18,11 +18,11 @@ namespace windrow::grammar {
 // A name and a value. Demands are bits.
 struct MemberOffer {
   uint32_t meets = 0;
-  uint32_t on_purpose = 0;  // of those, the ones for which another offer is narrowed to this one
-  uint32_t behind = 0;      // demands that must be met before this one may be taken, unless it
-  uint32_t unless = 0;      // meets one of these that is not met yet
-  Part first;               // as the first member
-  Part later;               // behind another one: with its comma
+  uint32_t on_purpose = 0;   // of those, the ones for which another offer is narrowed to this one
+  uint32_t behind = 0;       // demands that must be met before this one may be taken
+  uint32_t behind_idle = 0;  // the same, unless this one meets a demand that was not met yet
+  Part first;                // as the first member
+  Part later;                // behind another one: with its comma
 };
 
 struct DeclaredMember {
