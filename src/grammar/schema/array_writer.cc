@@ -35,7 +35,7 @@ Result<Part> ArrayWriter::write_unique(const Node& node) {
   Node distinct = node;
   ArrayShape& shape = distinct.arrays;
   shape.unique = false;
-  DistinctValues values(conjunctions_, parts_, values_max(shape));
+  DistinctValues values(conjunctions_, parts_, node.pointer, values_max(shape));
   ArrayWriter writer(conjunctions_, parts_, [&](NodeId id) { return values.write(id); });
   writer.distinct_ = &values;
   Result<std::vector<NodeId>> items = writer.unique_items(shape);

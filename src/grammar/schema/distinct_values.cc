@@ -68,7 +68,7 @@ Result<CharDfa> DistinctValues::texts(NodeId id) {
   if (has_structured(id)) {
     StructuredTexts structured(conjunctions_, parts_,
                                [this](const Node& shape) { return scalars(shape); });
-    Result<CharDfa> all = structured.texts(id);
+    Result<CharDfa> all = structured.texts(id, pointer_);
     orders_.insert(orders_.end(), structured.orders().begin(), structured.orders().end());
     return all;
   }

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,9 +17,11 @@ namespace windrow::grammar {
 
 class DistinctValues {
  public:
-  // Both outlive this. More than `values_max` values are not counted.
-  DistinctValues(Conjunctions& conjunctions, JsonParts& parts, uint32_t values_max)
-      : conjunctions_(conjunctions), parts_(parts), values_max_(values_max) {}
+  // All outlive this. The items of the array at `pointer`. More than `values_max` values are not
+  // counted.
+  DistinctValues(Conjunctions& conjunctions, JsonParts& parts, std::string_view pointer,
+                 uint32_t values_max)
+      : conjunctions_(conjunctions), parts_(parts), pointer_(pointer), values_max_(values_max) {}
 
   // The values of a node that is possible. kInvalid, with the pointer: arrays or objects that are
   // not finitely many kinds of texts (StructuredTexts); too many states.
@@ -48,6 +51,7 @@ class DistinctValues {
     CharDfa texts;
   };
 
+  std::string_view pointer_;
   uint32_t values_max_;
   std::unordered_map<NodeId, Written> written_;
   std::unordered_map<std::string, std::string> spellings_;  // of arrays and objects of an enum

@@ -16,15 +16,23 @@ constexpr size_t kObjectsMax = 200;
 constexpr size_t kNestedMax = 40;
 constexpr uint32_t kUnrolledMax = 200;  // items that are counted one by one
 
-Error not_comparable(const Node& node, std::string_view what) {
+Error not_comparable(std::string_view pointer, std::string_view what) {
   return schema_error(
-      node.pointer, "items of uniqueItems are compared by their texts, which cannot be done with " +
-                        std::string(what) + "; change that, or leave uniqueItems out");
+      pointer, "items of uniqueItems are compared by their texts, which cannot be done with " +
+                   std::string(what) + ", or leave uniqueItems out");
+}
+
+Error not_comparable(const Node& node, std::string_view what) {
+  return not_comparable(node.pointer, std::string(what) + "; change that");
 }
 
 }  // namespace
 
-Result<CharDfa> StructuredTexts::texts(NodeId id) {
+Result<CharDfa> StructuredTexts::texts(NodeId id, std::string_view pointer) {
+  const Result<NodeId> anything = conjunctions_.find({});
+  if (!anything) return anything.error();
+  anything_ = *anything;
+  holder_ = pointer;
   const State from = nfa_.add_state();
   const State to = nfa_.add_state();
   if (Result<void> added = add(id, from, to); !added) return added.error();
@@ -37,6 +45,11 @@ Result<void> StructuredTexts::add(NodeId id, State from, State to) {
   const Node& node = conjunctions_[id];
   if (node.kind == Node::Kind::kNone) return {};
   if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
+  if (id == anything_) {
+    return not_comparable(holder_,
+                          "items that are or hold values of any kind; give them a schema with the "
+                          "types that they may have");
+  }
   if (open_.contains(id)) return not_comparable(node, "a schema that refers to itself");
   if (open_.size() > kNestedMax) return not_comparable(node, "values nested so deeply");
   if (nfa_.states_count() > kNfaStatesMax || orders_.size() > kObjectsMax) {
@@ -88,6 +101,7 @@ Result<void> StructuredTexts::add_object(const Node& node, State from, State to)
     const std::string name = json_quoted(member.name) + std::string(parts_.colon_text());
     if (first) add_text(name, *first, begin);
     if (later) add_text(std::string(parts_.comma_text()) + name, *later, begin);
+    holder_ = node.pointer;
     if (Result<void> added = add(*value, begin, end); !added) return added;
     if (member.required) {
       first.reset();
@@ -115,18 +129,21 @@ Result<void> StructuredTexts::add_array(const Node& node, State from, State to) 
   for (; count < counted && (!shape.count_max || count < *shape.count_max); ++count) {
     if (count >= shape.count_min) add_text("]", state, to);
     const Terms& terms = count < shape.prefix.size() ? shape.prefix[count] : shape.rest;
+    holder_ = node.pointer;
     Result<State> next = add_item(terms, count == 0, state);
     if (!next) return next.error();
     state = *next;
   }
   add_text("]", state, to);
   if (shape.count_max) return {};
+  holder_ = node.pointer;
   if (count == 0) {
     Result<State> next = add_item(shape.rest, true, state);
     if (!next) return next.error();
     state = *next;
     add_text("]", state, to);
   }
+  holder_ = node.pointer;
   Result<State> next = add_item(shape.rest, false, state);
   if (!next) return next.error();
   nfa_.add_free_edge(*next, state);

@@ -25,9 +25,10 @@ class StructuredTexts {
   StructuredTexts(Conjunctions& conjunctions, const JsonParts& parts, Scalars scalars)
       : conjunctions_(conjunctions), parts_(parts), scalars_(std::move(scalars)) {}
 
-  // All texts of a node that is possible. kInvalid, with the pointer: objects that may have
-  // undeclared members, what counts or refers to itself, too many states.
-  Result<CharDfa> texts(NodeId id);
+  // All texts of a node that is possible, of items of the array at `pointer`. kInvalid, with the
+  // pointer: objects that may have undeclared members, what counts, refers to itself or may be
+  // anything, too many states.
+  Result<CharDfa> texts(NodeId id, std::string_view pointer);
 
   // The names of the members of each object, as they come.
   const std::vector<std::vector<std::string>>& orders() const { return orders_; }
@@ -48,6 +49,8 @@ class StructuredTexts {
   const JsonParts& parts_;
   Scalars scalars_;
   RangeNfa nfa_;
+  NodeId anything_;
+  std::string holder_;               // the place of what holds the value that is added
   std::unordered_set<NodeId> open_;  // being added
   std::vector<std::vector<std::string>> orders_;
 };

@@ -204,5 +204,30 @@ TEST(UniqueItems, AlternativesThatAgreeAreAccepted) {
   expect_ends(R"({"type":"object","properties":{"x":)" + objects + R"(,"y":)" + counted + "}}");
 }
 
+TEST(UniqueItems, ThatMayBeAnythingAreRefusedAtTheirArray) {
+  const std::string anything =
+      "items of uniqueItems are compared by their texts, which cannot be done with items that are "
+      "or hold values of any kind; give them a schema with the types that they may have, or leave "
+      "uniqueItems out";
+  const auto in_a = [](const std::string& schema) {
+    return refusal(R"({"type":"object","properties":{"a":)" + schema + "}}");
+  };
+  EXPECT_EQ(refusal(R"({"type":"array","uniqueItems":true})"), "at #: " + anything);
+  EXPECT_EQ(in_a(R"({"type":"array","uniqueItems":true})"), "at #/properties/a: " + anything);
+  for (const char* items : {"{}", "true", R"({"description":"a thing"})", R"({"minLength":2})"})
+    EXPECT_THAT(in_a(unique(fmt::format(R"("items":{})", items))),
+                AllOf(HasSubstr("at #/properties/a"), HasSubstr(anything)))
+        << items;
+  EXPECT_EQ(in_a(unique(R"("prefixItems":[{"type":"integer"}])")),
+            "at #/properties/a: " + anything);
+  EXPECT_EQ(in_a(unique(R"("items":{"type":"array"})")), "at #/properties/a/items: " + anything);
+  EXPECT_EQ(in_a(unique(R"("items":{"type":"object","properties":{"b":true}})")),
+            "at #/properties/a/items: " + anything);
+  EXPECT_THAT(
+      refusal(R"({"$defs":{"n":{"type":"array","items":{"$ref":"#/$defs/n"}}},)"
+              R"("type":"array","uniqueItems":true,"items":{"$ref":"#/$defs/n"}})"),
+      AllOf(HasSubstr("at #/$defs/n"), HasSubstr("a schema that refers to itself; change")));
+}
+
 }  // namespace
 }  // namespace windrow::grammar
