@@ -196,6 +196,9 @@ Result<CallCheck> CallCheck::make(std::span<const CallableTool> tools, bool seve
 CallFault CallCheck::fault_of(const llm::ToolCall& call) const {
   const auto found = tools_.find(call.name);
   if (found == tools_.end()) return fmt::format("\"{}\" is none of the tools", call.name);
+  const size_t begin = call.arguments.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos || call.arguments[begin] != '{')
+    return fmt::format("the arguments of {} are no object", call.name);
   CallFault fault;
   for (const schema::Validator& validator : found->second) {
     const std::optional<schema::Violation> violation = validator.check(call.arguments);

@@ -95,6 +95,7 @@ class CallWriter {
     const grammar::SchemaOptions options{
         .whitespace =
             syntax_.blanks_vary ? grammar::Whitespace::kFlexible : grammar::Whitespace::kSpaced,
+        .only_objects = true,
         .unknown = words_.unknown,
         .warn = [&](std::string warning) { warnings.push_back(std::move(warning)); }};
     Result<Part> part = arguments(tool, tool.schema, options);

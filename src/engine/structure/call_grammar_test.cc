@@ -251,6 +251,41 @@ TEST(CallGrammar, ASchemaThatCannotBeEnforcedIsRefusedWithItsPlace) {
   EXPECT_FALSE(any.has(written(syntax, {{.name = "f", .arguments = R"({"a": 1})"}})));
 }
 
+// Up to draft 07 a type beside $ref would say nothing.
+TEST(CallGrammar, ArgumentsAreObjectsWhateverElseTheSchemaAllows) {
+  const std::string alone = R"({"$schema":"http://json-schema.org/draft-07/schema#",
+      "$ref":"#/definitions/x","definitions":{"x":{"anyOf":[{"type":"null"},{"enum":[3,"a"]},
+      {"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}]}}})";
+  for (const std::string& parameters :
+       {alone, std::string(R"({"type":["object","null"],"properties":{"a":{"type":"integer"}},
+                              "required":["a"]})"),
+        std::string(R"({"properties":{"a":{"type":"integer"}},"required":["a"]})")}) {
+    const std::string tools = fmt::format(
+        R"([{{"type":"function","function":{{"name":"f","parameters":{}}}}}])", parameters);
+    const ToolSyntax json_syntax = chat::generic_tool_syntax();
+    const Language as_json(json_syntax, spec({.use = ToolUse::kRequired}, tools));
+    ASSERT_EQ(as_json.error(), "");
+    EXPECT_TRUE(as_json.has(written(json_syntax, {{.name = "f", .arguments = R"({"a": 1})"}})));
+    for (const char* other : {"null", "3", "\"a\"", "[]", "{}"})
+      EXPECT_FALSE(as_json.has(written(json_syntax, {{.name = "f", .arguments = other}}))) << other;
+
+    ToolSyntax tagged = json_syntax;
+    tagged.form = ToolSyntax::Form::kTagged;
+    tagged.key_open = "<k>";
+    tagged.key_close = "</k>";
+    tagged.value_close = "</p>";
+    const Language as_tags(tagged, spec({.use = ToolUse::kRequired}, tools));
+    ASSERT_EQ(as_tags.error(), "");
+    const auto call = [&](std::string_view arguments) {
+      return fmt::format("{}{}f{}{}{}{}", tagged.begin, tagged.open, tagged.middle, arguments,
+                         tagged.close, tagged.end);
+    };
+    EXPECT_TRUE(as_tags.has(call("<k>a</k>1</p>")));
+    EXPECT_FALSE(as_tags.has(call("")));
+    EXPECT_FALSE(as_tags.has(call("<k>q</k>x</p>")));
+  }
+}
+
 TEST(ToolSchemas, ArgumentsAreObjects) {
   const auto schema = [](std::string_view parameters, bool strict = true) {
     const auto tools = callable_tools(
@@ -261,14 +296,12 @@ TEST(ToolSchemas, ArgumentsAreObjects) {
   };
   EXPECT_EQ(schema("null"), R"({"type":"object","properties":{}})");
   EXPECT_EQ(schema("true"), R"({"type":"object"})");
-  EXPECT_EQ(schema("{}"), R"({"type":"object"})");
-  EXPECT_EQ(schema(R"({"type":["null","object"]})"), R"({"type":"object"})");
-  // Beside $ref it would have no effect in this draft.
-  EXPECT_EQ(schema(R"({"$schema":"http://json-schema.org/draft-07/schema#",
-                       "$ref":"#/definitions/x","type":"null","definitions":{"x":true}})"),
-            R"({"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"x":true},)"
-            R"("allOf":[{"$ref":"#/definitions/x"}],"type":"object"})");
-  EXPECT_EQ(schema(R"({"$ref":"#/$defs/x"})"), R"({"$ref":"#/$defs/x","type":"object"})");
+  EXPECT_EQ(schema("{}"), "{}");
+  EXPECT_EQ(schema(R"({"type":["null","object"]})"), R"({"type":["null","object"]})");
+  EXPECT_EQ(schema(R"({"type":null})"), "{}");
+  // Beside $ref the type has no effect in some drafts.
+  EXPECT_EQ(schema(R"({"$ref":"#/$defs/x","type":"null"})"),
+            R"({"$ref":"#/$defs/x","type":"null"})");
   EXPECT_EQ(schema(R"({"type":"string"})"),
             "tools[0].function.parameters: its type is not object, and arguments are objects");
   EXPECT_EQ(schema("[]"),

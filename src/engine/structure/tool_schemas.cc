@@ -28,23 +28,7 @@ bool names_object(const json::value& type) {
   return types != nullptr && std::ranges::find(*types, json::value("object")) != types->end();
 }
 
-// Up to draft 07 what stands beside $ref has no effect: as a part of allOf it leaves room for more.
-json::object with_room(const json::object& schema) {
-  const json::value* reference = schema.if_contains("$ref");
-  const json::value* draft = schema.if_contains("$schema");
-  const bool alone = draft != nullptr && draft->is_string() &&
-                     std::string_view(draft->get_string()).find("/draft-0") != std::string::npos;
-  if (reference == nullptr || !alone) return schema;
-  json::object result;
-  for (const std::string_view kept : {"$schema", "definitions", "$defs"}) {
-    if (const json::value* value = schema.if_contains(kept)) result[kept] = *value;
-  }
-  result["allOf"] = json::array{json::object{{"$ref", *reference}}};
-  return result;
-}
-
-// Arguments are an object, even if the schema allows other values as well. Without a schema there
-// are no arguments.
+// Without a schema there are no arguments.
 Result<json::value> schema_of(const json::object& function, const CallableTool& tool) {
   const json::value* parameters = function.if_contains("parameters");
   if (parameters == nullptr || parameters->is_null())
@@ -53,11 +37,13 @@ Result<json::value> schema_of(const json::object& function, const CallableTool& 
   const json::object* given = parameters->if_object();
   if (given == nullptr)
     return fault(tool, "it is no JSON Schema of an object, which arguments are");
-  json::object schema = with_room(*given);
-  json::value& type = schema["type"];
-  if (!type.is_null() && !names_object(type))
+  json::object schema = *given;
+  const json::value* type = schema.if_contains("type");
+  if (type != nullptr && type->is_null()) {
+    schema.erase("type");
+  } else if (type != nullptr && !names_object(*type) && !schema.contains("$ref")) {
     return fault(tool, "its type is not object, and arguments are objects");
-  type = "object";
+  }
   return json::value(std::move(schema));
 }
 

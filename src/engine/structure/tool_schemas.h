@@ -14,8 +14,9 @@ namespace windrow::engine {
 
 struct CallableTool {
   std::string name;
-  std::string place;          // where its schema is: "tools[1].function.parameters"
-  boost::json::value schema;  // of an object
+  std::string place;  // where its schema is: "tools[1].function.parameters"
+  boost::json::value
+      schema;  // of the arguments, which are an object even if it allows other values
 
   // True: a schema that cannot be enforced is refused. False: any object is accepted then.
   bool strict = true;

@@ -56,6 +56,7 @@ class SchemaReader final : public Places {
     }
     if (Result<void> ends = check_ends(); !ends) return ends.error();
     if (Result<void> drafts = other_drafts_.check(schema_); !drafts) return drafts.error();
+    if (options_.only_objects) leave_only_objects();
     return std::move(schema_);
   }
 
@@ -169,6 +170,15 @@ class SchemaReader final : public Places {
     node.kind = SchemaNode::Kind::kAll;
     node.parts = std::move(parts);
     return {};
+  }
+
+  // Of the whole value; a `$ref` to the root has the schema as it is.
+  void leave_only_objects() {
+    SchemaNode objects{.kind = SchemaNode::Kind::kRules, .pointer = "#"};
+    objects.rules.types = kObjectType;
+    const SchemaId only = add(std::move(objects));
+    schema_.root =
+        add({.kind = SchemaNode::Kind::kAll, .pointer = "#", .parts = {only, schema_.root}});
   }
 
   void note_drafts(const json::object& object) {

@@ -45,6 +45,10 @@ struct SchemaOptions {
   // properties are not allowed; with `open` they are, as in the standard.
   bool open = false;
 
+  // Only objects are valid, whatever else the schema allows: it is about the arguments of a call.
+  // By some drafts a "type" beside `$ref` would say nothing.
+  bool only_objects = false;
+
   // Of objects that an enum or const gives as a whole, the order is theirs in any case.
   PropertyOrder property_order = PropertyOrder::kDefinition;
 

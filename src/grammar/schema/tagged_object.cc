@@ -66,9 +66,6 @@ class TagWriter {
 
  private:
   Result<Part> write_shape(const Node& node) {
-    // Without objects there is nothing to write.
-    if (!node.allowed && (node.types & kObjectType) == 0)
-      return builder_.lexeme(std::make_shared<const ByteDfa>());
     if (node.allowed) {
       return schema_error(node.pointer,
                           "this model writes arguments between tags, where an enum or const of "
@@ -231,7 +228,9 @@ class TagWriter {
 Result<Part> tagged_object_part(GrammarBuilder& builder, const json::value& schema,
                                 const TagForm& form, const SchemaOptions& options,
                                 const GiveUp& give_up) {
-  Result<Schema> read = read_schema(schema, options, give_up);
+  SchemaOptions for_objects = options;
+  for_objects.only_objects = true;
+  Result<Schema> read = read_schema(schema, for_objects, give_up);
   if (!read) return read.error();
   Conjunctions conjunctions(*read, give_up);
   Result<NodeId> root = possible_root(conjunctions, *read);
