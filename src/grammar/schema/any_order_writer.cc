@@ -1,4 +1,6 @@
 // Objects whose members come in any order.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -60,6 +62,14 @@ Result<Part> ObjectWriter::write_in_any_order(const Node& node) {
     Result<std::optional<uint32_t>> most = names_count(node, *classes);
     if (!most) return most.error();
     members.other_max = *most;
+    if (*most && members.count_min > written->size() + **most) {
+      return parts_.no_text(
+          schema_error(node.pointer,
+                       fmt::format("at least {} members are demanded, and there are only {} names; "
+                                   "make minProperties smaller, or allow more names in properties "
+                                   "or propertyNames",
+                                   members.count_min, written->size() + **most)));
+    }
   }
   members.separator = parts_.mark(",");
   GrammarBuilder& builder = parts_.builder();

@@ -89,8 +89,8 @@ Result<void> ArrayWriter::check_all_left(const Node& node, const std::vector<Nod
             "uniqueItems with minItems {}: {} {} must be there and {} only {} values, which "
             "up to {} items before may have used up; allow more values, make minItems "
             "smaller, or leave uniqueItems out",
-            shape.count_min, is_rest ? "items from number" : "item", i, is_rest ? "have" : "has",
-            *values, before));
+            shape.count_min, is_rest ? "items from index" : "the item with index", i,
+            is_rest ? "have" : "has", *values, before));
   }
   return {};
 }

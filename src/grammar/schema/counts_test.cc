@@ -243,7 +243,7 @@ TEST(Counts, ItemsWhoseTextsSayNotWhetherTheyAreEqualAreRefused) {
                                HasSubstr("leave uniqueItems out")));
   EXPECT_THAT(of_items(R"({"anyOf":[{"type":"object","properties":{"a":true,"b":{"const":1}}},
                            {"type":"object","properties":{"b":{"const":1}}}]})"),
-              HasSubstr("refers to itself"));
+              HasSubstr("values of any kind"));
   EXPECT_THAT(
       of_items(R"({"anyOf":[{"type":"object","properties":{"a":{"const":1},"b":{"const":1}}},
                    {"type":"object","properties":{"b":{"const":1},"a":{"const":1}}}]})"),
@@ -252,7 +252,7 @@ TEST(Counts, ItemsWhoseTextsSayNotWhetherTheyAreEqualAreRefused) {
       of_items(R"({"anyOf":[{"type":"object","properties":{"a":{"const":1},"b":{"const":1}}},
                    {"enum":[{"b":1,"a":1}]}]})"),
       HasSubstr("different orders"));
-  EXPECT_THAT(refusal(R"({"type":"array","uniqueItems":true})"), HasSubstr("refers to itself"));
+  EXPECT_THAT(refusal(R"({"type":"array","uniqueItems":true})"), HasSubstr("values of any kind"));
 }
 
 TEST(Counts, ThereAreNoMoreDifferentItemsThanValues) {

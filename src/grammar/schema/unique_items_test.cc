@@ -41,16 +41,18 @@ void expect_ends(const std::string& schema, int bytes_free = 200) {
 }
 
 TEST(UniqueItems, PlacesWhoseFewValuesOthersMayUseUpAreRefused) {
-  EXPECT_THAT(refusal(R"({"properties":{"a":)" +
-                      unique(R"("minItems":3,"prefixItems":[{"enum":[1,2,3]},{"enum":[1,2]},
+  EXPECT_THAT(
+      refusal(R"({"properties":{"a":)" +
+              unique(R"("minItems":3,"prefixItems":[{"enum":[1,2,3]},{"enum":[1,2]},
                                 {"enum":[1,2]}],"items":false)") +
-                      "}}"),
-              AllOf(HasSubstr("at #/properties/a: uniqueItems with minItems 3: item 2 must be "
-                              "there and has only 2 values"),
-                    HasSubstr("leave uniqueItems out")));
+              "}}"),
+      AllOf(
+          HasSubstr("at #/properties/a: uniqueItems with minItems 3: the item with index 2 must be "
+                    "there and has only 2 values"),
+          HasSubstr("leave uniqueItems out")));
   EXPECT_THAT(refusal(unique(R"("minItems":4,"prefixItems":[{"enum":[1,2,3,9]}],
                                 "items":{"enum":[1,2,3]})")),
-              HasSubstr("items from number 1 must be there and have only 3 values"));
+              HasSubstr("items from index 1 must be there and have only 3 values"));
 }
 
 TEST(UniqueItems, PlacesThatKeepAValueAreAccepted) {
@@ -136,6 +138,14 @@ TEST(UniqueItems, ErrorsSayHowManyValuesThereAre) {
   EXPECT_THAT(refusal(R"({"type":"object","propertyNames":{"enum":["a","b"]},"minProperties":3})"),
               AllOf(HasSubstr("at #: no object has enough members"),
                     HasSubstr("make minProperties smaller")));
+  const std::string few_names =
+      R"({"type":"object","properties":{"c":true},"propertyNames":{"enum":["a","b","c"]},
+          "additionalProperties":{"type":"integer"},"minProperties":4})";
+  const SchemaLanguage any(few_names, {.property_order = PropertyOrder::kAny});
+  EXPECT_EQ(any.error(),
+            "no value is valid under this schema: at #: at least 4 members are demanded, and there "
+            "are only 3 names; make minProperties smaller, or allow more names in properties or "
+            "propertyNames");
 }
 
 TEST(UniqueItems, StringsAreOfAsManyCharactersAsCanBeCompared) {
