@@ -397,7 +397,7 @@ class Finisher {
       names.push_back(given.names[i]);
       children.push_back(node_for(resolved(value)));
     }
-    // Those that are left get their places without gaps.
+    // Members that are left get their places without gaps.
     std::ranges::sort(made.in_order, {}, [&](uint32_t member) { return made.ranks[member]; });
     for (uint32_t rank = 0; rank < made.in_order.size(); ++rank)
       made.ranks[made.in_order[rank]] = rank;

@@ -217,7 +217,7 @@ Result<void> CountedObject::take_names(const NameCell& cell) {
 }
 
 // A demand that has as many names as there are demands always keeps one, if each member before it
-// meets another demand. Of those that have fewer, two could wait for each other.
+// meets another demand. Two demands that have fewer could wait for each other.
 Result<void> CountedObject::check_few_names(const std::vector<NameCell>& cells) const {
   for (const NameCell& cell : cells) {
     size_t waiting = 0;

@@ -34,8 +34,8 @@ struct TagForm {
   std::function<TaggedKind(std::string_view)> kind_of;  // by the member's name
 };
 
-// As schema_part, for the objects that a schema allows. kInvalid also: an enum or const of whole objects, or
-// a required member that has no value which can be written between tags.
+// As schema_part, for the objects that a schema allows. kInvalid also: an enum or const of whole
+// objects, or a required member that has no value which can be written between tags.
 Result<Part> tagged_object_part(GrammarBuilder& builder, const boost::json::value& schema,
                                 const TagForm& form, const SchemaOptions& options,
                                 const GiveUp& give_up = {});
