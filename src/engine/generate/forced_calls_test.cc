@@ -19,6 +19,7 @@ using testing::CallFamily;
 using testing::kCallFamilies;
 using testing::kHarmonyMarks;
 using testing::kHarmonyTurn;
+using testing::kNotEnforceable;
 using testing::RecordingListener;
 
 class ForcedCallsTest : public testing::CallRig {};
@@ -171,8 +172,8 @@ TEST_F(ForcedCallsTest, WhatCannotBeEnforcedIsRefused) {
 
   const auto model = backend("<tool_call> tools");
   llm::Request odd = request(1, {.use = ToolUse::kRequired});
-  odd.chat.tools[1].at("function").as_object()["parameters"] = {{"uniqueItems", true},
-                                                                {"minProperties", 2}};
+  odd.chat.tools[1].at("function").as_object()["parameters"] =
+      boost::json::parse(kNotEnforceable).as_object();
   const llm::Outcome refused = outcome_of(*model, odd);
   ASSERT_TRUE(std::holds_alternative<llm::Failure>(refused));
   EXPECT_EQ(std::get<llm::Failure>(refused).status, 400);

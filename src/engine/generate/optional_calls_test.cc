@@ -24,6 +24,7 @@ using testing::CallFamily;
 using testing::kCallFamilies;
 using testing::kHarmonyMarks;
 using testing::kHarmonyTurn;
+using testing::kNotEnforceable;
 using testing::RecordingListener;
 
 class OptionalCallsTest : public testing::CallRig {};
@@ -107,7 +108,8 @@ TEST_F(OptionalCallsTest, BesideAFormWhatIsWrongIsSaidWithItsField) {
   EXPECT_EQ(model->structure_fault(odd)->param, "response_format") << "the same in another field";
   odd.structured->text = "a";
   EXPECT_EQ(model->structure_fault(odd), std::nullopt);
-  odd.chat.tools[0].at("function").as_object()["parameters"] = {{"minProperties", 2}};
+  odd.chat.tools[0].at("function").as_object()["parameters"] =
+      json::parse(kNotEnforceable).as_object();
   EXPECT_EQ(model->structure_fault(odd), std::nullopt) << "no tool is strict";
   odd.chat.tools[0].at("function").as_object()["strict"] = true;
   EXPECT_EQ(model->structure_fault(odd)->param, "tools[0].function.parameters");
@@ -167,7 +169,8 @@ TEST_F(OptionalCallsTest, WhatNobodyInsistsOnIsNotRefused) {
   const auto model = backend("<tool_call> tools");
   llm::Request odd = request(1, {});
   favour(odd, {"<tool_call>"});
-  odd.chat.tools[0].at("function").as_object()["parameters"] = {{"minProperties", 2}};
+  odd.chat.tools[0].at("function").as_object()["parameters"] =
+      json::parse(kNotEnforceable).as_object();
   EXPECT_EQ(model->structure_fault(odd), std::nullopt);
   int calls = 0;
   for (odd.sampling.seed = 0; odd.sampling.seed < 30; ++odd.sampling.seed) {

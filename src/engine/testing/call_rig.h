@@ -25,6 +25,10 @@
 namespace windrow::engine::testing {
 
 inline constexpr std::string_view kHarmonyMarks = "<|channel|> analysis functions.";
+// Parameters of a tool: items of any kind cannot be compared.
+inline constexpr std::string_view kNotEnforceable =
+    R"({"properties":{"a":{"type":"array","uniqueItems":true}}})";
+
 inline constexpr std::string_view kHarmonyTurn = "<|start|>assistant";
 
 // How a family of models writes calls.
