@@ -207,7 +207,7 @@ TEST(StructuredRows, WhatCannotBeEnforcedIsRefusedWithItsPlace) {
   JobFolder folder;
   folder.use_model(model_path("qwen3"));
   const json::value schema =
-      json::parse(R"({"type":"object","properties":{"a":{"not":{"type":"null"}}}})");
+      json::parse(R"({"type":"object","properties":{"a":{"type":"array","uniqueItems":true}}})");
   folder.write("requests.jsonl", chat_line("a", "hi", {{"response_format", format_of(schema)}}));
   const Ended ended = folder.windrow(exact_run("requests.jsonl", "results.jsonl"));
   EXPECT_EQ(ended.code, 1) << ended;
