@@ -151,8 +151,8 @@ TEST_F(StructuredRequestsTest, AnEchoIsNoPartOfTheStructure) {
 
 TEST_F(StructuredRequestsTest, WhatCannotBeCompiledIsRefusedWithItsField) {
   GenerationBackend model = backend();
-  llm::Request request = completion(
-      {.kind = Kind::kJsonSchema, .text = R"({"properties":{"a":{"type":"array","uniqueItems":true}}})"});
+  constexpr const char* kSchema = R"({"properties":{"a":{"type":"array","uniqueItems":true}}})";
+  llm::Request request = completion({.kind = Kind::kJsonSchema, .text = kSchema});
   request.structured->param = "guided_json";
   const llm::Outcome outcome = ask(model, std::move(request));
   const auto& failure = std::get<llm::Failure>(outcome);
