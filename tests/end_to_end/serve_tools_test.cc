@@ -295,11 +295,12 @@ TEST(ServeTools, AToolWhoseArgumentsCannotBeEnforcedIsRefusedWhereACallIsWanted)
   const HttpReply reply = served.post(
       "/v1/chat/completions",
       chat_body("hi", R"("tools":[{"type":"function","function":{"name":"f","parameters":)"
-                      R"({"type":"object","minProperties":2}}}],"tool_choice":"required")"));
+                      R"({"properties":{"a":{"type":"array","uniqueItems":true}}}}}],)"
+                      R"("tool_choice":"required")"));
   EXPECT_EQ(reply.status, 400) << reply.body;
   const json::value error = json::parse(reply.body).at("error");
   EXPECT_EQ(error.at("param"), "tools[0].function.parameters");
-  EXPECT_NE(error.at("message").as_string().find("at #/minProperties"), json::string::npos)
+  EXPECT_NE(error.at("message").as_string().find("at #/properties/a:"), json::string::npos)
       << reply.body;
 }
 
