@@ -255,7 +255,7 @@ class Breaks {
   void add_contains(const ContainsRule& rule) {
     too_large_ = too_large_ || rule.from > kNegatedItemsMax;
     if (rule.min == 1 && !too_large_) {
-      // None of them: no counting.
+      // No item is valid under the rule's schema, so items need not be counted.
       arrays_.push_back({.prefix = std::vector(rule.from, negations_.always()),
                          .items = negations_.not_yet(rule.schema)});
     } else if (rule.min > 1) {
@@ -406,7 +406,7 @@ Result<SchemaId> Negations::make(SchemaId id) {
   return add(node.pointer, SchemaNode::Kind::kAll, {node.parts.front()});
 }
 
-// None of them holds, or one of them and one of those behind it.
+// The negation of a oneOf: no branch holds, or a branch and a later branch hold together.
 SchemaId Negations::make_one(const SchemaNode& node) {
   std::vector<SchemaId> none;
   for (const SchemaId part : node.parts)
