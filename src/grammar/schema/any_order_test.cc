@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "grammar/schema/schema_grammar.h"
+#include "grammar/schema/testing/expect_language.h"
 #include "grammar/schema/testing/schema_language.h"
 #include "grammar/schema/testing/walk.h"
 
@@ -31,13 +32,7 @@ const SchemaOptions kAnyOpen{.open = true, .property_order = PropertyOrder::kAny
 
 void expect_language(const std::string& schema, const Texts& in, const Texts& out,
                      const SchemaOptions& options = kAny) {
-  SCOPED_TRACE(schema);
-  const SchemaLanguage language(schema, options);
-  ASSERT_TRUE(language.made()) << language.error();
-  for (const std::string& text : in)
-    EXPECT_TRUE(language.has(text)) << text;
-  for (const std::string& text : out)
-    EXPECT_FALSE(language.has(text)) << text;
+  testing::expect_language(schema, in, out, options);
 }
 
 // All sequences of different members of `members`, as texts of objects.

@@ -10,26 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "grammar/schema/testing/expect_language.h"
 #include "grammar/schema/testing/schema_language.h"
 
 namespace windrow::grammar {
 namespace {
 
 namespace json = boost::json;
+using testing::expect_language;
 using ::testing::HasSubstr;
 using testing::SchemaLanguage;
 using Texts = std::vector<std::string>;
-
-void expect_language(const std::string& schema, const Texts& in, const Texts& out,
-                     const SchemaOptions& options = {}) {
-  SCOPED_TRACE(schema);
-  const SchemaLanguage language(schema, options);
-  ASSERT_TRUE(language.made()) << language.error();
-  for (const std::string& text : in)
-    EXPECT_TRUE(language.has(text)) << text;
-  for (const std::string& text : out)
-    EXPECT_FALSE(language.has(text)) << text;
-}
 
 std::string error_of(const std::string& schema, const SchemaOptions& options = {}) {
   const SchemaLanguage language(schema, options);
