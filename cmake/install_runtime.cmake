@@ -1,5 +1,6 @@
 # Part of `cmake --install` (see install.cmake, which sets the variables windrow_*): copies the
-# loader, every library that the program and the plug-ins load, and the plug-ins.
+# loader, every library that the program and the plug-ins load, and the plug-ins, also those of the
+# devices that ./setup --device added.
 
 set(prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 set(lib "${prefix}/lib/windrow")
@@ -35,6 +36,9 @@ foreach(library IN LISTS libraries)
   file(REAL_PATH "${path}" path)
   if(name MATCHES "^ld-linux" OR name MATCHES "/")
     continue()  # the loader, copied below
+  endif()
+  if(name STREQUAL "libvulkan.so.1")
+    continue()  # of the machine where the tree runs: it finds the drivers of that machine
   endif()
   file(COPY_FILE "${path}" "${lib}/${name}")
   file(CHMOD "${lib}/${name}" FILE_PERMISSIONS ${permissions})

@@ -1,5 +1,6 @@
-# libllama, from the system where it is packaged (Debian 14, Ubuntu 26.04, ...), else from the
-# private runtime that ./setup makes: newer libraries with a loader and a C library of their own.
+# libllama: the one that ./setup --libllama names, else the system's where it is packaged (Debian 14,
+# Ubuntu 26.04, ...), else that of the private runtime that ./setup makes: newer libraries with a
+# loader and a C library of their own.
 #
 # Defines
 #   windrow_llama                        link this to compile and link against libllama
@@ -8,6 +9,8 @@
 #   WINDROW_HAVE_...                     1 or 0 for each thing that not every libllama has
 #   WINDROW_RUNTIME_VERSION              text: which libllama this was built against
 #   WINDROW_GGML_BACKENDS_DIR            text: folder of the CPU plug-ins, "" = libggml knows itself
+# For tests:
+#   WINDROW_DEVICES_DIR                  folder of the plug-ins that ./setup --tests got, or ""
 #
 # Options
 #   WINDROW_RUNTIME          folder of the private runtime
@@ -20,19 +23,36 @@ add_library(windrow_llama INTERFACE)
 set(WINDROW_PRIVATE_RUNTIME OFF)
 
 # The folder where ./setup puts the runtime; must agree with `cache_root` there.
+if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+  set(_windrow_cache "$ENV{XDG_CACHE_HOME}/windrow")
+else()
+  set(_windrow_cache "$ENV{HOME}/.cache/windrow")
+endif()
+
 function(_windrow_current_runtime result)
-  if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
-    set(cache "$ENV{XDG_CACHE_HOME}")
-  else()
-    set(cache "$ENV{HOME}/.cache")
-  endif()
-  file(REAL_PATH "${cache}/windrow/runtime/current" path)
+  file(REAL_PATH "${_windrow_cache}/runtime/current" path)
   set(${result} "${path}" PARENT_SCOPE)
 endfunction()
 
-# --- the libllama of the system ---------------------------------------------------------------
+# --- the libllama that ./setup --libllama names, or that of the system ------------------------
 
-if(WINDROW_SYSTEM_LLAMA AND NOT WINDROW_RUNTIME)
+set(WINDROW_DEVICES_DIR "")
+set(_windrow_prefix "")
+if(WINDROW_SYSTEM_LLAMA AND EXISTS "${_windrow_cache}/libllama")
+  file(REAL_PATH "${_windrow_cache}/libllama" _windrow_prefix)
+endif()
+# Where CMake found it before would go before where it is now.
+if(NOT "${WINDROW_NAMED_LLAMA}" STREQUAL "${_windrow_prefix}")
+  foreach(variable IN ITEMS llama_DIR llama_LIBRARY ggml_DIR GGML_LIBRARY GGML_BASE_LIBRARY)
+    unset(${variable} CACHE)
+  endforeach()
+endif()
+set(WINDROW_NAMED_LLAMA "${_windrow_prefix}" CACHE INTERNAL "The libllama of ./setup --libllama")
+if(_windrow_prefix)
+  list(PREPEND CMAKE_PREFIX_PATH "${_windrow_prefix}") # its ggml
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+  find_package(llama CONFIG REQUIRED PATHS "${_windrow_prefix}" NO_DEFAULT_PATH)
+elseif(WINDROW_SYSTEM_LLAMA AND NOT WINDROW_RUNTIME)
   find_package(llama CONFIG QUIET)
 endif()
 
@@ -45,8 +65,13 @@ if(llama_FOUND)
     list(GET _windrow_plugins 0 _windrow_plugins)
     get_filename_component(WINDROW_GGML_BACKENDS_DIR "${_windrow_plugins}" DIRECTORY)
   endif()
+  if(_windrow_prefix)
+    set(_windrow_origin "of ${_windrow_prefix}")
+  else()
+    set(_windrow_origin "of the system")
+  endif()
   set(WINDROW_RUNTIME_VERSION
-    "libllama ${llama_VERSION} of the system, build ${LLAMA_BUILD_NUMBER}")
+    "libllama ${llama_VERSION} ${_windrow_origin}, build ${LLAMA_BUILD_NUMBER}")
   set(_windrow_llama_include "${LLAMA_INCLUDE_DIR}")
   target_link_libraries(windrow_llama INTERFACE llama)
   target_include_directories(windrow_llama SYSTEM INTERFACE "${LLAMA_INCLUDE_DIR}")
@@ -76,6 +101,7 @@ else()
   endforeach()
   set(WINDROW_PRIVATE_RUNTIME ON)
   set(WINDROW_GGML_BACKENDS_DIR "${_windrow_lib}/ggml/backends0")
+  set(WINDROW_DEVICES_DIR "${WINDROW_RUNTIME}/devices")
 
   file(STRINGS "${WINDROW_RUNTIME}/manifest" _windrow_packages REGEX "^package lib(llama|ggml)0 ")
   set(WINDROW_RUNTIME_VERSION "")
