@@ -15,7 +15,11 @@ function(windrow_module)
 endfunction()
 
 # windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x])
-# One GoogleTest program of a module. LLAMA gives it the loader and run path of libllama's runtime.
+# One GoogleTest program. LLAMA gives it the loader and run path of libllama's runtime.
+#
+# The tests of a module (src/) may share a process: they have the label `module`, and ./test runs the
+# program in a few processes instead of one for each of its tests, which takes half the time.
+set(windrow_modules_dir "${PROJECT_SOURCE_DIR}/src")
 function(windrow_test)
   cmake_parse_arguments(T "LLAMA" "NAME;TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${T_NAME} ${T_SOURCES})
@@ -28,6 +32,19 @@ function(windrow_test)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
+  cmake_path(IS_PREFIX windrow_modules_dir "${CMAKE_CURRENT_SOURCE_DIR}" in_module)
+  if(in_module AND NOT T_LLAMA)
+    list(APPEND T_LABELS module)
+    set_property(GLOBAL APPEND PROPERTY WINDROW_MODULE_TESTS "$<TARGET_FILE:${T_NAME}>")
+  endif()
   gtest_discover_tests(${T_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${T_ENVIRONMENT}")
+endfunction()
+
+# windrow_list_module_tests(): writes module_tests.txt in the build folder, a line for each program
+# of windrow_test in src/. After all of them.
+function(windrow_list_module_tests)
+  get_property(programs GLOBAL PROPERTY WINDROW_MODULE_TESTS)
+  list(JOIN programs "\n" lines)
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/module_tests.txt" CONTENT "${lines}\n")
 endfunction()

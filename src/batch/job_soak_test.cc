@@ -1,15 +1,15 @@
 // Random jobs with random faults: in the end every row has exactly one line, the right one. With
-// WINDROW_SOAK set, five times as many.
+// WINDROW_SOAK set, twenty times as many.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "batch/testing/job_rig.h"
 #include "batch/testing/pack.h"
 #include "store/testing/faulty_disk.h"
@@ -146,7 +146,7 @@ void soak_one(uint64_t seed) {
 }
 
 TEST(JobSoak, WhateverHappensEveryRowHasOneLineInTheEnd) {
-  const uint64_t jobs = std::getenv("WINDROW_SOAK") != nullptr ? 5'000 : 1'000;
+  const uint64_t jobs = windrow::testing::rounds(uint64_t{250}, uint64_t{5'000});
   for (uint64_t seed = 0; seed < jobs; ++seed) {
     soak_one(seed);
     if (HasFatalFailure()) return;

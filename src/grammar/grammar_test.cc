@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "grammar/recognizer.h"
 #include "grammar/testing/reference_grammar.h"
 #include "grammar/testing/simple_grammars.h"
@@ -65,7 +66,7 @@ TEST(GrammarTest, RandomGrammarsHaveExactlyTheirTexts) {
   const std::vector<std::string> texts = all_texts(6);
   int built = 0;
   int recursive = 0;
-  for (uint64_t seed = 1; seed <= 1500; ++seed) {
+  for (uint64_t seed = 1; seed <= windrow::testing::rounds(400U, 1500U); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const ReferenceGrammar reference = random_grammar(random);
@@ -92,8 +93,8 @@ TEST(GrammarTest, RandomGrammarsHaveExactlyTheirTexts) {
       ASSERT_TRUE(reference.contains(text + *rest)) << '"' << text << *rest << '"';
     }
   }
-  EXPECT_GT(built, 700);
-  EXPECT_GT(recursive, 300);
+  EXPECT_GT(built, windrow::testing::rounds(180, 700));
+  EXPECT_GT(recursive, windrow::testing::rounds(80, 300));
 }
 
 TEST(GrammarTest, StatesThatAreKeptStayWhatTheyAre) {

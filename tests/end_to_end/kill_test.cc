@@ -19,6 +19,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "end_to_end/job_folder.h"
 #include "end_to_end/process.h"
 
@@ -30,7 +31,7 @@ constexpr const char* kErrors = "results.errors.jsonl";
 constexpr const char* kLineStart = "{\"id\":\"batch_req_";
 
 int times(int normal) {
-  return std::getenv("WINDROW_SOAK") != nullptr ? 20 * normal : normal;
+  return windrow::testing::rounds(1, 20) * normal;
 }
 
 uint64_t log_bytes(const JobFolder& folder) {
@@ -237,7 +238,7 @@ TEST(KillOrderingSoak, KilledWhileOrderingLeavesTheOldLogOrTheNew) {
   Random random(7);
   const std::string temporary = std::string(kResults) + ".ordered.tmp";
   int hits = 0;  // killed while both logs were there
-  for (int attempts = 0; hits < times(5); ++attempts) {
+  for (int attempts = 0; hits < windrow::testing::rounds(2, 100); ++attempts) {
     ASSERT_LT(attempts, times(60)) << "the program is faster than its killer";
     folder.write(kResults, unordered);
     const uint64_t at = random.below(unordered.size());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "end_to_end/job_folder.h"
 #include "end_to_end/process.h"
 
@@ -227,7 +228,7 @@ TEST_F(Retry, KilledWhileTheErrorsAreRewrittenTheyAreTheOldOnesOrTheNew) {
   const std::string temporary = std::string(kErrors) + ".settled.tmp";
   Random random(5);
   int hits = 0;
-  for (int attempts = 0; hits < 3; ++attempts) {
+  for (int attempts = 0; hits < windrow::testing::rounds(1, 3); ++attempts) {
     ASSERT_LT(attempts, 60) << "the program is faster than its killer";
     folder_.write(kResults, "");
     folder_.write(kErrors, old);

@@ -131,7 +131,7 @@ TEST_F(UpstreamShortage, LargeRepliesAreBoundedInMemory) {
   SimUpstream server(folder_,
                      {"--slots", "32", "--knee", "32", "--token-ms", "0", "--prompt-token-us", "0",
                       "--answer-tokens", "1000000", "--answer-spread", "0", "--context", "10000000",
-                      "--fault", "slow-body=1:8s"});
+                      "--fault", "slow-body=1:3s"});
   Command command = folder_.command({"run", "-", "-o", "results.jsonl", "--upstream", server.url(),
                                      "--concurrency", "32", "--reply-memory-mb", "8"});
   command.input = rows(kReplies, {{"max_tokens", 1'000'000}});

@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "base/utf8.h"
 #include "engine/llama/llama_library.h"
 #include "exactness/plain_row.h"
@@ -159,7 +160,7 @@ TEST_F(GrammarMasksTest, OursAndLibllamasLeaveTheSameTokens) {
     const bool has_negated_class = std::string_view(text).find("[^") != std::string_view::npos;
     const auto compiled =
         std::make_shared<grammar::CompiledGrammar>(grammar::parse_gbnf(text).value(), tables_);
-    for (uint64_t seed = 1; seed <= 8; ++seed) {
+    for (uint64_t seed = 1; seed <= windrow::testing::rounds(3U, 8U); ++seed) {
       SCOPED_TRACE(seed);
       Random random(seed);
       const OwnedSampler theirs(llama_sampler_init_grammar(vocabulary(), text, "root"));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/testing/rounds.h"
 #include "end_to_end/job_folder.h"
 #include "end_to_end/process.h"
 #include "http/curl_client.h"
@@ -156,7 +157,7 @@ int64_t live_requests(Served& served) {
 
 TEST(Load, MixedTrafficSoak) {
   const auto seed = static_cast<uint64_t>(from_environment("WINDROW_LOAD_SEED", 1));
-  const int64_t usual_s = std::getenv("WINDROW_SOAK") == nullptr ? 60 : 600;
+  const int64_t usual_s = windrow::testing::rounds(20, 600);
   const std::chrono::seconds time(from_environment("WINDROW_LOAD_SECONDS", usual_s));
   SCOPED_TRACE(fmt::format("WINDROW_LOAD_SEED={}", seed));
   Served served({"--model", "chat=" + model_path("llama"), "--model", "embed=" + model_path("bert"),

@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <set>
 
+#include "base/testing/rounds.h"
 #include "grammar/matcher.h"
 #include "schema/validator.h"
 #include "structured/instance.h"
@@ -67,19 +68,19 @@ void check(int level, uint64_t schemas, const TrialOptions& options) {
 class Levels : public testing::TestWithParam<int> {};
 
 TEST_P(Levels, CompactAnswersAreValidAndValidOnesAreAccepted) {
-  check(GetParam(), 10, {});
+  check(GetParam(), windrow::testing::rounds(4U, 10U), {});
 }
 
 TEST_P(Levels, AnswersWithFreeWhitespaceAreToo) {
   TrialOptions options;
   options.whitespace = grammar::Whitespace::kFlexible;
-  check(GetParam(), 3, options);
+  check(GetParam(), windrow::testing::rounds(1U, 3U), options);
 }
 
 TEST_P(Levels, AnswersInAnyOrderAreToo) {
   TrialOptions options;
   options.property_order = grammar::PropertyOrder::kAny;
-  check(GetParam(), 6, options);
+  check(GetParam(), windrow::testing::rounds(2U, 6U), options);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Levels, testing::Range(1, kLevels + 1));
@@ -142,7 +143,7 @@ TEST(Generator, HasEveryKeyword) {
 // A byte changed anywhere: what is no UTF-8 or no JSON any more is not accepted.
 TEST(BrokenBytes, AreNotAccepted) {
   int broken = 0;
-  for (uint64_t seed = kSeed; seed < kSeed + 40; ++seed) {
+  for (uint64_t seed = kSeed; seed < kSeed + windrow::testing::rounds(16U, 40U); ++seed) {
     const int level = 1 + static_cast<int>(seed % kLevels);
     const SchemaCase schema = make_schema(level, seed);
     const auto grammar = grammar::schema_grammar(written_schema(schema), {});
@@ -167,12 +168,12 @@ TEST(BrokenBytes, AreNotAccepted) {
           << schema.name << ": " << text;
     }
   }
-  EXPECT_GT(broken, 200);
+  EXPECT_GT(broken, windrow::testing::rounds(80, 200));
 }
 
 // A fork and a place that was gone back to allow what the place itself allows.
 TEST(Places, AreTheSameByEveryWay) {
-  for (uint64_t seed = kSeed; seed < kSeed + 24; ++seed) {
+  for (uint64_t seed = kSeed; seed < kSeed + windrow::testing::rounds(8U, 24U); ++seed) {
     const SchemaCase schema = make_schema(1 + static_cast<int>(seed % kLevels), seed);
     const auto grammar = grammar::schema_grammar(written_schema(schema), {});
     if (!grammar) {

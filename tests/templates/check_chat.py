@@ -5,9 +5,9 @@ that jinja2 renders.
 usage: check_chat.py --ours PROGRAM [--fuzz COUNT] [--only NAME] [--show]
 
 Requests are written as OpenAI has them: the arguments of calls as text, no content beside them.
-Ours must give the bytes that jinja2 gives for the same messages in one of sixteen forms (arguments
-as text or object, content "" or null, ids as they are or short, calls together or one by one), with
-every text of the request in them. A part that ours refuses, because the template has no place for
+Ours must give the bytes that jinja2 gives for the same messages in one of up to 32 forms (arguments
+as text or object, content "" or null, ids as they are or short, calls together or one by one, names
+in fields or in texts), with every text of the request in them. A part that ours refuses, because the template has no place for
 it, must be missing, or fail, in all of them. If a template knows nothing of tools, a message
 describes them; then only the texts are looked for.
 """
@@ -24,6 +24,7 @@ import sys
 import engines
 import oracle
 from conversations import TOOLS, assistant, system, user
+from engines import SOAK
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SETTINGS = {"add_generation_prompt": True, "documents": None, "bos_token": "<s>",
@@ -169,6 +170,25 @@ def in_form(messages, as_text, null, short=False, one_each=False, named=False):
     return messages
 
 
+def forms_of(messages):
+    """Every form of the messages, each once; those that a form changes nothing of have one less."""
+    has_names = any("name" in message and message["role"] not in ("assistant", "tool")
+                    for message in messages)
+    calls = [message for message in messages if "tool_calls" in message]
+    has_ids = any("tool_call_id" in message for message in messages)
+
+    def either(has):
+        return (False, True) if has else (False,)
+
+    for named in either(has_names):
+        for one_each in either(any(len(message["tool_calls"]) > 1 for message in calls)):
+            for short in either(calls or has_ids):
+                for null in either(any(not message["content"] for message in calls) or
+                                   one_each):
+                    for as_text in either(calls):
+                        yield in_form(messages, as_text, null, short, one_each, named)
+
+
 def lacks(text, field, messages, tools):
     """Whether something of the field is not in the text."""
     if field == "tools":
@@ -181,9 +201,7 @@ def fault_of(source, messages, tools, answer):
         missing = "text" in answer and [word for _, word in texts_of(messages)
                                         if word not in answer["text"]]
         return f"left out: {missing}" if missing else None
-    forms = [in_form(messages, as_text, null, short, one_each, named)
-             for named in (False, True) for one_each in (False, True) for short in (False, True)
-             for null in (False, True) for as_text in (False, True)]
+    forms = list(forms_of(messages))
     wanted = [oracle.render(source, {**SETTINGS, "messages": form, "tools": tools})
               for form in forms]
     written = [each["text"] for each in wanted if each and "text" in each]
@@ -213,7 +231,8 @@ def fault_of(source, messages, tools, answer):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ours", required=True)
-    parser.add_argument("--fuzz", type=int, default=40, help="random requests a template")
+    parser.add_argument("--fuzz", type=int, default=40 if SOAK else 12,
+                        help="random requests a template")
     parser.add_argument("--only", help="a template's name")
     parser.add_argument("--show", action="store_true", help="what is refused, by template")
     arguments = parser.parse_args()

@@ -69,7 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ours", required=True)
     parser.add_argument("--module")
-    parser.add_argument("--fuzz", type=int, default=60)
+    parser.add_argument("--fuzz", type=int, default=60 if engines.SOAK else 15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only")
     arguments = parser.parse_args()

@@ -308,7 +308,7 @@ def is_comparable(source, wanted, got):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ours", required=True)
-    parser.add_argument("--count", type=int, default=6000)
+    parser.add_argument("--count", type=int, default=6000 if engines.SOAK else 2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=8)
     arguments = parser.parse_args()

@@ -20,7 +20,7 @@ import sys
 
 import engines
 import oracle
-from check_chat import HERE, SETTINGS, call, in_form, is_told, result, texts_of
+from check_chat import HERE, SETTINGS, call, forms_of, is_told, result, texts_of
 from conversations import TOOLS, assistant, system, user
 
 QUESTION = "qzquestion"
@@ -46,21 +46,16 @@ def renders(source, messages, tools, asks):
     """Every text that jinja2 makes of the messages in some form."""
     texts = []
     tried = set()
-    for named in (False, True):
-        for one_each in (False, True):
-            for short in (False, True):
-                for null in (False, True):
-                    for as_text in (False, True):
-                        form = in_form(messages, as_text, null, short, one_each, named)
-                        key = json.dumps(form)
-                        if key in tried:
-                            continue
-                        tried.add(key)
-                        made = oracle.render(source, {**SETTINGS, "messages": form, "tools": tools,
-                                                      "add_generation_prompt": asks})
-                        text = made.get("text") if made else None
-                        if text is not None and text not in texts:
-                            texts.append(text)
+    for form in forms_of(messages):
+        key = json.dumps(form)
+        if key in tried:
+            continue
+        tried.add(key)
+        made = oracle.render(source, {**SETTINGS, "messages": form, "tools": tools,
+                                      "add_generation_prompt": asks})
+        text = made.get("text") if made else None
+        if text is not None and text not in texts:
+            texts.append(text)
     words = [word for _, word in texts_of(messages)]
     return [text for text in texts if all(word in text for word in words)
             and (not tools or all(tool["function"]["name"] in text for tool in tools))]

@@ -106,7 +106,7 @@ def check_corpus(program):
             source = file.read()
         name = os.path.basename(path)
         cases = [(case, disguised(variables)) for case, variables in conversations.matrix()]
-        cases += [(case, variables) for case, variables in conversations.fuzzed(name, 20)]
+        cases += [(case, variables) for case, variables in conversations.fuzzed(name, 20 if engines.SOAK else 6)]
         answers = engines.ours(program, [{"template": source, "variables": variables,
                                           "segments": True, "trusted": TRUSTED}
                                          for _, variables in cases])
@@ -146,7 +146,7 @@ def check_grammar_templates(program, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ours", required=True)
-    parser.add_argument("--grammar", type=int, default=3000)
+    parser.add_argument("--grammar", type=int, default=3000 if engines.SOAK else 1000)
     arguments = parser.parse_args()
     faults, segments = check_corpus(arguments.ours)
     more_faults, more_segments = check_grammar_templates(arguments.ours, arguments.grammar)

@@ -5,6 +5,7 @@ import os
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SOAK = "WINDROW_SOAK" in os.environ  # ./test --full: as much as there is time for
 
 
 def run_lines(command, requests):

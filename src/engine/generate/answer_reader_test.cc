@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "engine/testing/call_rig.h"
 #include "engine/testing/recording_listener.h"
 #include "engine/testing/template_corpus.h"
@@ -171,7 +172,7 @@ TEST_F(AnswerReaderTest, ReadsWhatTheEngineAnswersForEachFamilyAndToolChoice) {
   for (const CallFamily& family : families_read()) {
     SCOPED_TRACE(family.marks);
     const auto model = backend(family.marks, family.end);
-    for (uint64_t seed = 0; seed < 72; ++seed) {
+    for (uint64_t seed = 0; seed < windrow::testing::rounds(24U, 72U); ++seed) {
       SCOPED_TRACE(fmt::format("seed {}", seed));
       Random random(seed);
       const llm::ToolChoice& choice = kToolChoices[seed % kToolChoices.size()];
@@ -179,14 +180,14 @@ TEST_F(AnswerReaderTest, ReadsWhatTheEngineAnswersForEachFamilyAndToolChoice) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(cut_characters_, 10);
-  EXPECT_GT(cut_thoughts_, 10);
-  EXPECT_GT(cut_calls_, 20);
-  EXPECT_GT(called_, 100);
-  EXPECT_GT(several_calls_, 5);
-  EXPECT_GT(stopped_, 30);
-  EXPECT_GT(stopped_by_tokens_, 10);
-  EXPECT_GT(thought_, 50);
+  EXPECT_GT(cut_characters_, windrow::testing::rounds(2, 10));
+  EXPECT_GT(cut_thoughts_, windrow::testing::rounds(2, 10));
+  EXPECT_GT(cut_calls_, windrow::testing::rounds(5, 20));
+  EXPECT_GT(called_, windrow::testing::rounds(30, 100));
+  EXPECT_GT(several_calls_, windrow::testing::rounds(0, 5));
+  EXPECT_GT(stopped_, windrow::testing::rounds(8, 30));
+  EXPECT_GT(stopped_by_tokens_, windrow::testing::rounds(2, 10));
+  EXPECT_GT(thought_, windrow::testing::rounds(12, 50));
 }
 
 // Requests that may go on behind an end token have no grammar for calls.
@@ -194,7 +195,7 @@ TEST_F(AnswerReaderTest, ReadsOnBehindAnEndToken) {
   for (const CallFamily& family : families_read()) {
     SCOPED_TRACE(family.marks);
     const auto model = backend(family.marks, family.end);
-    for (uint64_t seed = 0; seed < 16; ++seed) {
+    for (uint64_t seed = 0; seed < windrow::testing::rounds(6U, 16U); ++seed) {
       SCOPED_TRACE(fmt::format("seed {}", seed));
       Random random(seed);
       llm::Request asked = any_request(random, kToolChoices[seed % 2]);
@@ -212,7 +213,7 @@ TEST_F(AnswerReaderTest, ReadsAStructureBesideCalls) {
   for (const CallFamily& family : families_read()) {
     SCOPED_TRACE(family.marks);
     const auto model = backend(family.marks, family.end);
-    for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (uint64_t seed = 0; seed < windrow::testing::rounds(12U, 40U); ++seed) {
       SCOPED_TRACE(fmt::format("seed {}", seed));
       Random random(seed);
       llm::Request asked = any_request(random, {});
@@ -226,7 +227,7 @@ TEST_F(AnswerReaderTest, ReadsAStructureBesideCalls) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(formed, 50);
+  EXPECT_GT(formed, windrow::testing::rounds(12, 50));
 }
 
 TEST_F(AnswerReaderTest, ReadsWhatTheEngineAnswersForEachTemplateOfTheCorpus) {
@@ -234,7 +235,7 @@ TEST_F(AnswerReaderTest, ReadsWhatTheEngineAnswersForEachTemplateOfTheCorpus) {
   for (const CorpusTemplate& from : testing::template_corpus()) {
     SCOPED_TRACE(from.name);
     const auto model = backend_of(from.source);
-    for (uint64_t seed = 0; seed < 12; ++seed) {
+    for (uint64_t seed = 0; seed < 12; seed += windrow::testing::rounds(3U, 1U)) {
       SCOPED_TRACE(fmt::format("seed {}", seed));
       Random random(seed);
       llm::Request asked = any_request(random, kToolChoices[seed % kToolChoices.size()]);
@@ -246,9 +247,9 @@ TEST_F(AnswerReaderTest, ReadsWhatTheEngineAnswersForEachTemplateOfTheCorpus) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(read, 400);
-  EXPECT_GT(called_, 50);
-  EXPECT_GT(thought_, 50);
+  EXPECT_GT(read, windrow::testing::rounds(120, 400));
+  EXPECT_GT(called_, windrow::testing::rounds(10, 50));
+  EXPECT_GT(thought_, windrow::testing::rounds(12, 50));
 }
 
 // A server elsewhere has its own opinion of where an answer ends, and may have sampled anything.

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/testing/rounds.h"
 #include "engine/testing/call_rig.h"
 #include "engine/testing/recording_listener.h"
 
@@ -29,7 +30,7 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
     SCOPED_TRACE(family.marks);
     whole_ = several_ = 0;
     const auto model = backend(family.marks, family.end);
-    for (uint64_t seed = 0; seed < 25; ++seed) {
+    for (uint64_t seed = 0; seed < windrow::testing::rounds(8U, 25U); ++seed) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed);
       llm::Request asked = request(seed, {.use = ToolUse::kRequired});
       asked.choices = 2;
@@ -46,7 +47,7 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
       EXPECT_EQ(std::get<llm::Answer>(streamed).choices, alone.choices);
       if (HasFailure()) return;
     }
-    EXPECT_GT(whole_, 20);
+    EXPECT_GT(whole_, windrow::testing::rounds(6, 20));
     EXPECT_EQ(several_ > 0, family.several);
     EXPECT_GT(model->stats().forced_tokens, 0);
   }

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/testing/rounds.h"
 #include "engine/structure/answer_check.h"
 #include "engine/testing/call_rig.h"
 #include "engine/testing/recording_listener.h"
@@ -47,7 +48,7 @@ TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
     const auto model = backend(family.marks, family.end);
     int called = 0;
     int formed = 0;
-    for (uint64_t seed = 0; seed < 60; ++seed) {
+    for (uint64_t seed = 0; seed < windrow::testing::rounds(20U, 60U); ++seed) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed);
       const llm::StructureSpec& form = forms[seed % forms.size()];
       llm::Request asked = request(seed, {.parallel = seed % 2 == 0});
@@ -91,8 +92,8 @@ TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
     all_formed += formed;
     RecordProperty(fmt::format("called_{}", &family - kCallFamilies.data()), called);
   }
-  EXPECT_GT(all_called, 60);
-  EXPECT_GT(all_formed, 200);
+  EXPECT_GT(all_called, windrow::testing::rounds(20, 60));
+  EXPECT_GT(all_formed, windrow::testing::rounds(66, 200));
 }
 
 TEST_F(OptionalCallsTest, BesideAFormWhatIsWrongIsSaidWithItsField) {

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
+#include "base/testing/rounds.h"
 #include "engine/generate/generation_backend.h"
 #include "engine/testing/recording_listener.h"
 #include "engine/testing/scripted_runner.h"
@@ -99,7 +100,7 @@ TEST_F(ToolCallsTest, WhatIsHeardIsTheAnswerWithItsCalls) {
   const std::unique_ptr<GenerationBackend> model = backend();
   int calls = 0;
   int several = 0;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < windrow::testing::rounds(100U, 400U); ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     llm::Request asked = request(seed);
     if (seed % 3 == 0) asked.logprobs_top = 1;
@@ -122,7 +123,7 @@ TEST_F(ToolCallsTest, WhatIsHeardIsTheAnswerWithItsCalls) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(calls, 20);
+  EXPECT_GT(calls, windrow::testing::rounds(5, 20));
   EXPECT_GT(several, 0);
 }
 
@@ -140,7 +141,7 @@ TEST_F(ToolCallsTest, WithoutToolsTheMarkIsNoText) {
 TEST_F(ToolCallsTest, AnAnswerThatMayCallOnceIsOverBehindItsCall) {
   const std::unique_ptr<GenerationBackend> model = backend();
   int shorter = 0;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < windrow::testing::rounds(100U, 400U); ++seed) {
     llm::Request asked = request(seed);
     asked.choices = 1;
     const llm::Answer several = ask(*model, asked);
@@ -156,7 +157,7 @@ TEST_F(ToolCallsTest, AnAnswerThatMayCallOnceIsOverBehindItsCall) {
     EXPECT_EQ(choice.finish_reason, llm::FinishReason::kToolCalls);
     ++shorter;
   }
-  EXPECT_GT(shorter, 5);
+  EXPECT_GT(shorter, windrow::testing::rounds(1, 5));
 }
 
 TEST_F(ToolCallsTest, UnderAStructureNoCallIsLookedForWithoutTools) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "engine/schedule/batch_scheduler.h"
 
 namespace windrow::engine {
@@ -89,7 +90,7 @@ KeptScore true_score(std::span<const Token> tokens, Token next, int32_t top) {
 TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
   int64_t scores_taken = 0;
   int64_t cells_held = 0;
-  for (uint64_t seed = 0; seed < 600; ++seed) {
+  for (uint64_t seed = 0; seed < windrow::testing::rounds(150U, 600U); ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     const auto rows_max = static_cast<int32_t>(random.between(1, 8));
@@ -328,8 +329,10 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     EXPECT_EQ(scheduler.counts().cells_used, 0);
     EXPECT_EQ(scheduler.counts().rows_running + scheduler.counts().rows_waiting, 0);
   }
-  EXPECT_GT(scores_taken, 1000) << "too few scores were taken over to test anything";
-  EXPECT_GT(cells_held, 1000) << "too little was held to test anything";
+  EXPECT_GT(scores_taken, windrow::testing::rounds(250, 1000))
+      << "too few scores were taken over to test anything";
+  EXPECT_GT(cells_held, windrow::testing::rounds(250, 1000))
+      << "too little was held to test anything";
 }
 
 }  // namespace

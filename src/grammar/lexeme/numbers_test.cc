@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "grammar/lexeme/testing/automata.h"
 
 namespace windrow::grammar {
@@ -190,7 +191,7 @@ TEST(Numbers, LargeBoundsHoldToTheLastDigit) {
   constexpr uint64_t kSeed = 12;
   Random random(kSeed);
   int inside = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < windrow::testing::rounds(800, 3000); ++round) {
     NumberBounds bounds{.min_excluded = random.chance(0.3), .max_excluded = random.chance(0.3)};
     const bool integer = random.chance(0.5);
     const uint64_t digits = random.chance(0.5) ? 4 : 40;
@@ -228,13 +229,13 @@ TEST(Numbers, LargeBoundsHoldToTheLastDigit) {
       }
     }
   }
-  EXPECT_GT(inside, 1000);
+  EXPECT_GT(inside, windrow::testing::rounds(250, 1000));
 }
 
 TEST(Numbers, RoundedToDoublesTheyAreWithinExcludedBoundsToo) {
   constexpr uint64_t kSeed = 13;
   Random random(kSeed);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < windrow::testing::rounds(150, 500); ++round) {
     const std::string bound = random_number(random, 4, 4);
     const double limit = std::stod(bound);
     const auto below = number_dfa({.max = bound, .max_excluded = true});
@@ -446,7 +447,7 @@ TEST(Numbers, WithoutBoundsAnySpellingButNoEndlessOne) {
   constexpr uint64_t kSeed = 15;
   Random random(kSeed);
   const RandomWalks walks(*dfa);
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < windrow::testing::rounds(800, 3000); ++round) {
     const std::string text = walks.text(random, random.below(100));
     boost::json::error_code error;
     const boost::json::value value = boost::json::parse(text, error);

@@ -13,6 +13,7 @@
 #include "async/executor.h"
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
+#include "base/testing/rounds.h"
 #include "memory/bank/testing/bank_file.h"
 #include "memory/consolidation/consolidation.h"
 #include "memory/testing/hashed_words.h"
@@ -146,7 +147,7 @@ class RandomBank {
 };
 
 TEST(ConsolidationProperty, AnyInterleavingIsWhatASerialRunComputes) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < windrow::testing::rounds(20U, 60U); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomBank(seed).go();
     if (HasFailure()) break;

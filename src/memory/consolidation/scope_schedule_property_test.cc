@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/testing/rounds.h"
 #include "memory/consolidation/scope_schedule.h"
 
 namespace windrow::memory {
@@ -332,7 +333,7 @@ class RandomRun {
 };
 
 TEST(ScopeScheduleProperty, IsWhatAModelOfItsRulesSays) {
-  for (uint64_t seed = 0; seed < 1000; ++seed) {
+  for (uint64_t seed = 0; seed < windrow::testing::rounds(250U, 1000U); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomRun(seed).go();
     if (HasFailure()) break;
