@@ -40,6 +40,7 @@ void BodyDelivery::send_head(std::string_view content_type) {
   http::Headers headers{{"Content-Type", content_type}};
   request_->context.record().status = 200;
   request_->context.add_headers(headers);
+  request_->release_body();
   request_->exchange.start(200, std::move(headers), source_->size());
   if (request_->head_only) return request_->exchange.finish();
   send_next();

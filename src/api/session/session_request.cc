@@ -48,6 +48,16 @@ SessionRequest::SessionRequest(PartRequest admitted, const http::ServerRequest& 
   }
 }
 
+void SessionRequest::answer(PartAnswer answer) {
+  release_body();
+  PartRequest::answer(std::move(answer));
+}
+
+void SessionRequest::release_body() {
+  body = {};
+  memory = nullptr;
+}
+
 void SessionRequest::refuse(const llm::Failure& failure) {
   context.record().code = failure.code;
   answer(session_error(failure));

@@ -54,6 +54,13 @@ class BodyMemory {
 struct SessionRequest : PartRequest {
   SessionRequest(PartRequest admitted, const http::ServerRequest& request);
 
+  // As PartRequest's, after release_body().
+  void answer(PartAnswer answer);
+
+  // Gives the body and its memory back. Called before a reply's last byte is sent: a client that
+  // sends its next request at once is not refused because of this one.
+  void release_body();
+
   // Notes a failure for the log and answers it as these endpoints do.
   void refuse(const llm::Failure& failure);
 

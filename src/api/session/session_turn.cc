@@ -143,6 +143,7 @@ void SessionTurn::send_end(session::TurnEnd end) {
     start_once(*request);
     record.status = 200;
     request->exchange.write(std::move(events));
+    request->release_body();
     request->exchange.finish();
   } catch (const std::exception& problem) {
     const bool memory = dynamic_cast<const std::bad_alloc*>(&problem) != nullptr;
