@@ -5,8 +5,9 @@ usage: usefulness.py [options]; --help lists them
 
 Sorting 64 digits and adding 16 numbers, which the demo model was not trained to do at once, though
 it was to sort 8, to merge, and to add 4. Graphs are examples/programs/sorting.lua and sums.lua, the
-others baseline.lua beside this file. Answers are checked here. The number of candidates makes the
-methods of one budget sample about the same tokens; what they took is in the table.
+others baseline.lua beside this file and the shipped map_reduce. Answers are checked here. The
+number of candidates makes the methods of one budget sample about the same tokens; what they took is
+in the table.
 
 Accuracy is that of all seeds together, with the 95 % interval of Wilson. Tokens, passes and calls
 are means of a question; a pass counts for each question that had a row in it. Seconds are those of
@@ -46,6 +47,14 @@ def sorting_graph(listed, method, candidates):
     return {"digits": listed, "part": 8, "samples": candidates, "schedule": method.split(" ")[-1]}
 
 
+def map_reduced(listed, _method, _candidates):
+    """The shipped program with the words of the demo model: parts are sorted, findings merged."""
+    parts = [listed[i:i + 8] for i in range(0, len(listed), 8)]
+    return {"question": "-", "parts": [" ".join(map(str, part)) for part in parts],
+            "map_tokens": 24, "reduce_tokens": 2 * len(listed) + 8,
+            "prompts": {"system": SORT, "map": "Sort: {part}", "join": "Merge:\nA: {a}\nB: {b}"}}
+
+
 def sums_graph(listed, method, _candidates):
     return {"numbers": listed, "group": 4, "schedule": method.split(" ")[-1]}
 
@@ -55,6 +64,7 @@ SORTED_AT_ONCE = asked(SORT, lambda listed: "Sort: " + " ".join(map(str, listed)
 ADDED_AT_ONCE = asked(ADD, lambda listed: "Add: " + " + ".join(map(str, listed)),
                       lambda listed: 8 * len(listed) + 24, number=lambda _: True)
 SORTING_GRAPH = ("examples/programs/sorting.lua", sorting_graph)
+MAP_REDUCE = ("programs/map_reduce.lua", map_reduced)
 SUMS_GRAPH = ("examples/programs/sums.lua", sums_graph)
 
 # Budget, method, candidates, program with its inputs. A digit takes two tokens with its blank, so
@@ -66,6 +76,7 @@ METHODS = {
                 ("512", "best of n", 4, SORTED_AT_ONCE),
                 ("512", "graph, level", 1, SORTING_GRAPH),
                 ("512", "graph, stream", 1, SORTING_GRAPH),
+                ("512", "map_reduce", 1, MAP_REDUCE),
                 ("2,048", "self-consistency", 16, SORTED_AT_ONCE),
                 ("2,048", "best of n", 16, SORTED_AT_ONCE),
                 ("2,048", "graph, level", 4, SORTING_GRAPH),
@@ -91,6 +102,8 @@ def parse():
     parser.add_argument("--model", default=os.path.join(ROOT, "models/windrow-demo.gguf"),
                         metavar="FILE", help="default: models/windrow-demo.gguf")
     parser.add_argument("--tasks", default=",".join(METHODS), help="default: %(default)s")
+    parser.add_argument("--budgets", metavar="A;B",
+                        help="only methods of these, such as '128;512' (default: all)")
     parser.add_argument("--questions", type=int, default=200, metavar="N",
                         help="of each seed (default: %(default)s)")
     parser.add_argument("--seeds", default="1", metavar="A,B",
@@ -221,7 +234,11 @@ def measure(options):
     for task in options.tasks.split(","):
         if task not in METHODS:
             raise Problem(f"no such task: {task}; there are {', '.join(METHODS)}")
-        methods = [Method(task, *one) for one in METHODS[task]]
+        methods = [Method(task, *one) for one in METHODS[task]
+                   if not options.budgets or one[0] in options.budgets.split(";")]
+        if not methods:
+            raise Problem(f"{task} has no budget among {options.budgets}; there are "
+                          + "; ".join(dict.fromkeys(one[0] for one in METHODS[task])))
         with tempfile.TemporaryDirectory(prefix="windrow-usefulness-") as folder:
             for seed in seeds:
                 for method in methods:
