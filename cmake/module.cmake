@@ -17,8 +17,8 @@ endfunction()
 # windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x])
 # One GoogleTest program. LLAMA gives it the loader and run path of libllama's runtime.
 #
-# The tests of a module (src/) may share a process: they have the label `module`, and ./test runs the
-# program in a few processes instead of one for each of its tests, which takes half the time.
+# The tests of a module (src/) may share a process: they have the label `module`, and ./test runs
+# the program in a few processes instead of one for each of its tests, which takes half the time.
 set(windrow_modules_dir "${PROJECT_SOURCE_DIR}/src")
 function(windrow_test)
   cmake_parse_arguments(T "LLAMA" "NAME;TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})

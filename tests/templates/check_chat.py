@@ -7,9 +7,9 @@ usage: check_chat.py --ours PROGRAM [--fuzz COUNT] [--only NAME] [--show]
 Requests are written as OpenAI has them: the arguments of calls as text, no content beside them.
 Ours must give the bytes that jinja2 gives for the same messages in one of up to 32 forms (arguments
 as text or object, content "" or null, ids as they are or short, calls together or one by one, names
-in fields or in texts), with every text of the request in them. A part that ours refuses, because the template has no place for
-it, must be missing, or fail, in all of them. If a template knows nothing of tools, a message
-describes them; then only the texts are looked for.
+in fields or in texts), with every text of the request in them. A part that ours refuses, because
+the template has no place for it, must be missing, or fail, in all of them. If a template knows
+nothing of tools, a message describes them; then only the texts are looked for.
 """
 
 import argparse

@@ -106,7 +106,7 @@ def check_corpus(program):
             source = file.read()
         name = os.path.basename(path)
         cases = [(case, disguised(variables)) for case, variables in conversations.matrix()]
-        cases += [(case, variables) for case, variables in conversations.fuzzed(name, 20 if engines.SOAK else 6)]
+        cases += conversations.fuzzed(name, 20 if engines.SOAK else 6)
         answers = engines.ours(program, [{"template": source, "variables": variables,
                                           "segments": True, "trusted": TRUSTED}
                                          for _, variables in cases])
