@@ -93,8 +93,8 @@ TEST(GrammarTest, RandomGrammarsHaveExactlyTheirTexts) {
       ASSERT_TRUE(reference.contains(text + *rest)) << '"' << text << *rest << '"';
     }
   }
-  EXPECT_GT(built, windrow::testing::rounds(180, 700));
-  EXPECT_GT(recursive, windrow::testing::rounds(80, 300));
+  EXPECT_GT(built, windrow::testing::rounds(120, 700));
+  EXPECT_GT(recursive, windrow::testing::rounds(50, 300));
 }
 
 TEST(GrammarTest, StatesThatAreKeptStayWhatTheyAre) {

@@ -168,7 +168,7 @@ TEST(BrokenBytes, AreNotAccepted) {
           << schema.name << ": " << text;
     }
   }
-  EXPECT_GT(broken, windrow::testing::rounds(80, 200));
+  EXPECT_GT(broken, windrow::testing::rounds(40, 200));
 }
 
 // A fork and a place that was gone back to allow what the place itself allows.

@@ -30,7 +30,7 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
     SCOPED_TRACE(family.marks);
     whole_ = several_ = 0;
     const auto model = backend(family.marks, family.end);
-    for (uint64_t seed = 0; seed < windrow::testing::rounds(8U, 25U); ++seed) {
+    for (uint64_t seed = 0; seed < windrow::testing::rounds(12U, 25U); ++seed) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed);
       llm::Request asked = request(seed, {.use = ToolUse::kRequired});
       asked.choices = 2;
@@ -47,7 +47,7 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
       EXPECT_EQ(std::get<llm::Answer>(streamed).choices, alone.choices);
       if (HasFailure()) return;
     }
-    EXPECT_GT(whole_, windrow::testing::rounds(6, 20));
+    EXPECT_GT(whole_, windrow::testing::rounds(5, 20));
     EXPECT_EQ(several_ > 0, family.several);
     EXPECT_GT(model->stats().forced_tokens, 0);
   }

@@ -92,8 +92,8 @@ TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
     all_formed += formed;
     RecordProperty(fmt::format("called_{}", &family - kCallFamilies.data()), called);
   }
-  EXPECT_GT(all_called, windrow::testing::rounds(20, 60));
-  EXPECT_GT(all_formed, windrow::testing::rounds(66, 200));
+  EXPECT_GT(all_called, windrow::testing::rounds(10, 60));
+  EXPECT_GT(all_formed, windrow::testing::rounds(30, 200));
 }
 
 TEST_F(OptionalCallsTest, BesideAFormWhatIsWrongIsSaidWithItsField) {

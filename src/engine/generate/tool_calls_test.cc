@@ -123,7 +123,7 @@ TEST_F(ToolCallsTest, WhatIsHeardIsTheAnswerWithItsCalls) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(calls, windrow::testing::rounds(5, 20));
+  EXPECT_GT(calls, windrow::testing::rounds(2, 20));
   EXPECT_GT(several, 0);
 }
 
@@ -157,7 +157,7 @@ TEST_F(ToolCallsTest, AnAnswerThatMayCallOnceIsOverBehindItsCall) {
     EXPECT_EQ(choice.finish_reason, llm::FinishReason::kToolCalls);
     ++shorter;
   }
-  EXPECT_GT(shorter, windrow::testing::rounds(1, 5));
+  EXPECT_GT(shorter, windrow::testing::rounds(0, 5));
 }
 
 TEST_F(ToolCallsTest, UnderAStructureNoCallIsLookedForWithoutTools) {

@@ -229,7 +229,7 @@ TEST(Numbers, LargeBoundsHoldToTheLastDigit) {
       }
     }
   }
-  EXPECT_GT(inside, windrow::testing::rounds(250, 1000));
+  EXPECT_GT(inside, windrow::testing::rounds(120, 1000));
 }
 
 TEST(Numbers, RoundedToDoublesTheyAreWithinExcludedBoundsToo) {
