@@ -18,6 +18,7 @@ COMMANDS = [
     ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
+    ("doctor", "what of this machine does not work, and what to do"),
     ("tokenize", "the tokens of a text or a chat"),
     ("memory", "a memory bank in a file, without a server"),
     ("sessions", "the sessions of a running server; show or export one"),
@@ -74,8 +75,8 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "exec", "serve", "retry", "status", "tokenize", "memory", "sessions",
-                    "keys", "probe", "sim-upstream"):
+    for command in ("run", "exec", "serve", "retry", "status", "doctor", "tokenize", "memory",
+                    "sessions", "keys", "probe", "sim-upstream"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
@@ -173,6 +174,7 @@ def bash(commands):
     serve = " ".join([flag for _, flag, _, _ in flags_of(commands, "serve")]
                      + ["--no-color", "--help"])
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
+    doctor = " ".join([flag for _, flag, _, _ in commands["doctor"]] + ["--help"])
     tokenize = " ".join([flag for _, flag, _, _ in commands["tokenize"]] + ["--help"])
     memory = " ".join([flag for _, flag, _, _ in commands["memory"]]
                       + ["--no-color", "--help"])
@@ -215,6 +217,7 @@ _windrow() {{
     retry) flags='{retry}' ;;
     serve) flags='{serve}' ;;
     status) flags='{status}' ;;
+    doctor) flags='{doctor}' ;;
     tokenize) flags='{tokenize}' ;;
     memory) flags='{memory}' ;;
     sessions) flags='{sessions}' ;;
@@ -274,6 +277,7 @@ def zsh(commands):
     retry = zsh_flags(commands["retry"])
     serve = zsh_flags(flags_of(commands, "serve"))
     status = zsh_flags(commands["status"])
+    doctor = zsh_flags(commands["doctor"])
     tokenize = zsh_flags(commands["tokenize"])
     memory = zsh_flags(commands["memory"])
     sessions = zsh_flags(commands["sessions"])
@@ -285,7 +289,7 @@ def zsh(commands):
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
-  local -a sim_flags tokenize_flags memory_flags sessions_flags exec_flags
+  local -a sim_flags doctor_flags tokenize_flags memory_flags sessions_flags exec_flags
   commands=(
 {names}
   )
@@ -310,6 +314,10 @@ _windrow() {{
   serve_flags=(
 {serve}
     '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  doctor_flags=(
+{doctor}
     '--help[explain the command]'
   )
   tokenize_flags=(
@@ -357,6 +365,7 @@ _windrow() {{
     keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
     status) _arguments $status_flags '1:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
+    doctor) _arguments $doctor_flags ;;
     tokenize) _arguments $tokenize_flags '1:text:_files' ;;
     memory) _arguments $memory_flags '1:what:(retain recall consolidate show)' '2:bank:_files' \\
       '3:input or query:_files' ;;

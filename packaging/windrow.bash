@@ -4,7 +4,7 @@ _windrow() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run exec retry serve status inspect tokenize memory sessions config keys probe sim-upstream --version --help' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'run exec retry serve status inspect doctor tokenize memory sessions config keys probe sim-upstream --version --help' -- "$word")
     return
   fi
   if ((COMP_CWORD == 2)) && [[ $before == config ]]; then
@@ -30,6 +30,7 @@ _windrow() {
     retry) flags='--only --input --limit --strict --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --reply-memory-mb --self-check --set --unknown-fields --max-tokens-default --call-reasoning --keep-truncated --schema-unknown --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
     serve) flags='--load --memory --keep-loaded --unload-idle-s --load-wait-s --tokenizer --listen --data-dir --max-batches --max-batch-rows --mixed-models --max-file-mb --max-files-mb --memory-model --memory-embed --memory-set --api-keys --insecure-no-keys --tls-cert --tls-key --cors-origin --max-body-mb --keep-items-mb --max-queue --refusal-patience --max-linger-us --metrics-open --log --log-prompts --session-upstream --session-history --session-match --session-attempts --session-orphans --session-rows --session-new-rows --session-routed-experts --session-indexer-topk --session-moe-layers --sessions-max --session-idle-s --session-mb-max --sessions-mb-max --session-turns-max --session-body-mb --session-reply-mb --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --set --unknown-fields --max-tokens-default --call-reasoning --schema-unknown --no-dedupe --rows-max --batch-tokens --step-ms --grace --json --quiet --color --no-color --help' ;;
     status) flags='--prices --histogram --no-histogram --json --help' ;;
+    doctor) flags='--model --ctx --kv-type --device --gpu-layers --listen --data-dir --api-keys --insecure-no-keys --rows-max --json --help' ;;
     tokenize) flags='--model --messages --chat-template --decode --add-special --count --json --help' ;;
     memory) flags='--tag --embed --max-tokens --verbose --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --memory-model --memory-embed --memory-set --rows-max --batch-tokens --step-ms --json --quiet --color --no-color --help' ;;
     sessions) flags='-o --output --max-seq-len --records --url --api-key-env --json --help' ;;
@@ -52,7 +53,7 @@ _windrow() {
     --priority) mapfile -t COMPREPLY < <(compgen -W 'interactive normal batch' -- "$word") && return ;;
     --answer) mapfile -t COMPREPLY < <(compgen -W 'text echo json' -- "$word") && return ;;
     --limit-headers) mapfile -t COMPREPLY < <(compgen -W 'retry-after x-ratelimit none' -- "$word") && return ;;
-    -o|--output|--cache|--trace|--report|--tokenizer|--data-dir|--api-keys|--tls-cert|--tls-key|--log|--prices|--embed|--chat-template|--lora|--input|--model)
+    -o|--output|--cache|--trace|--report|--tokenizer|--tls-cert|--tls-key|--log|--prices|--data-dir|--api-keys|--embed|--chat-template|--lora|--input|--model)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
       return

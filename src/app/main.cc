@@ -1,5 +1,6 @@
 // windrow: parses, runs, maps to an exit code.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,7 @@ int run(const std::vector<std::string>& arguments) {
           [&](const ServeCommand& serve) { return serve_command(serve, environment); },
           [](const StatusCommand& status) { return status_command(status); },
           [&](const InspectCommand& inspect) { return inspect_command(inspect, environment); },
+          [&](const DoctorCommand& doctor) { return doctor_command(doctor, environment); },
           [&](const TokenizeCommand& tokenize) { return tokenize_command(tokenize, environment); },
           [&](const MemoryCommand& memory) { return memory_command(memory, environment); },
           [&](const SessionsCommand& sessions) { return sessions_command(sessions, environment); },
@@ -68,6 +70,8 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) try {
   windrow::end_on_uncaught();
+  // In an installed tree a loader starts this program, and ps would show that one's name.
+  prctl(PR_SET_NAME, "windrow");
   // Before anything is opened.
   if (!windrow::app::hold_standard_descriptors()) return windrow::app::kExitUnusable;
   // Where ggml gives up it would otherwise start a debugger on the process.

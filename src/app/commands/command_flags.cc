@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -256,6 +257,13 @@ bool is_of_memory(const SettingRow& row) {
   const bool of_all = row.scope == SettingScope::kAll;
   return of_all && (row.group == SettingGroup::kModel || row.group == SettingGroup::kUpstream ||
                     row.group == SettingGroup::kBatch || row.group == SettingGroup::kConsole);
+}
+
+bool is_of_doctor(const SettingRow& row) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"model", "ctx", "kv-type", "device", "gpu-layers", "rows-max", "listen", "api-keys",
+       "insecure-no-keys", "data-dir", "json"});
+  return std::ranges::find(kNames, row.name) != kNames.end();
 }
 
 std::span<const Flag<ConfigShowCommand>> config_show_flags() {

@@ -24,6 +24,9 @@ std::span<const Flag<SessionsCommand>> sessions_flags();
 // The settings that `windrow memory` takes: of models, servers, banks and the console.
 bool is_of_memory(const SettingRow& row);
 
+// The settings that `windrow doctor` takes: what decides whether a server could start.
+bool is_of_doctor(const SettingRow& row);
+
 std::span<const Flag<ConfigShowCommand>> config_show_flags();
 std::span<const Flag<KeysAddCommand>> keys_add_flags();
 std::span<const Flag<KeysListCommand>> keys_list_flags();
@@ -35,6 +38,7 @@ std::string retry_help_text();
 std::string serve_help_text();
 std::string status_help_text();
 std::string inspect_help_text();
+std::string doctor_help_text();
 std::string tokenize_help_text();
 std::string memory_help_text();
 std::string sessions_help_text();

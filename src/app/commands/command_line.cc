@@ -355,6 +355,14 @@ Result<Command> parse_inspect(std::span<const std::string> arguments) {
                                     arguments);
 }
 
+Result<Command> parse_doctor(std::span<const std::string> arguments) {
+  return parse_form<DoctorCommand>({.name = "windrow doctor",
+                                    .help = doctor_help_text,
+                                    .flags = {},
+                                    .takes_setting = is_of_doctor},
+                                   arguments);
+}
+
 Result<Command> parse_tokenize(std::span<const std::string> arguments) {
   return parse_form<TokenizeCommand>({.name = "windrow tokenize",
                                       .help = tokenize_help_text,
@@ -530,6 +538,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "serve") return parse_serve(rest);
   if (word == "status") return parse_status(rest);
   if (word == "inspect") return parse_inspect(rest);
+  if (word == "doctor") return parse_doctor(rest);
   if (word == "tokenize") return parse_tokenize(rest);
   if (word == "memory") return parse_memory(rest);
   if (word == "sessions") return parse_sessions(rest);
@@ -541,8 +550,8 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "exec", "retry", "serve", "status", "inspect", "tokenize", "memory", "sessions",
-       "config", "keys", "probe", "sim-upstream", "--version", "--help"});
+      {"run", "exec", "retry", "serve", "status", "inspect", "doctor", "tokenize", "memory",
+       "sessions", "config", "keys", "probe", "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -58,6 +58,10 @@ struct InspectCommand {
   bool json = false;
 };
 
+struct DoctorCommand {
+  std::vector<GivenFlag> flags;
+};
+
 struct TokenizeCommand {
   std::string input;  // a file; empty or "-": standard input
   std::string model;
@@ -121,10 +125,11 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command = std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand,
-                             InspectCommand, TokenizeCommand, MemoryCommand, SessionsCommand,
-                             ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
-                             ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+using Command =
+    std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
+                 DoctorCommand, TokenizeCommand, MemoryCommand, SessionsCommand, ConfigShowCommand,
+                 ConfigFlagsCommand, KeysAddCommand, KeysListCommand, ProbeCommand,
+                 SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -70,6 +70,11 @@ boost::json::object inspection_json(const std::string& path, const engine::Model
 std::string inspection_text(const std::string& path, const engine::ModelFacts& facts,
                             const std::vector<engine::Device>& devices);
 
+// `windrow doctor`: checks whether this machine could answer requests and run a server with the
+// settings in force, and prints for each check what it found and what to do. Changes nothing. 1
+// when something does not work, 2 when the settings cannot be read.
+int doctor_command(const DoctorCommand& command, const Environment& environment);
+
 // `windrow tokenize`: prints the tokens of a text or of a chat, or the text of tokens. Downloads a
 // remote model first.
 int tokenize_command(const TokenizeCommand& command, const Environment& environment);

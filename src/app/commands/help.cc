@@ -95,6 +95,7 @@ std::string help_text() {
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
   text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
+  text += help_line("windrow doctor", "what of this machine does not work, and what to do");
   text += help_line("windrow tokenize --model MODEL.gguf FILE", "the tokens of a text or a chat");
   text += help_line("windrow memory consolidate BANK", "a memory bank in a file, without a server");
   text +=
@@ -202,6 +203,32 @@ std::string inspect_help_text() {
          "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
          "https://... are downloaded first, once.\n\n" +
          table_help(inspect_flags());
+}
+
+std::string doctor_help_text() {
+  std::string text =
+      "windrow doctor [--model MODEL.gguf] [flags]\n\n"
+      "Checks whether this machine can answer requests and run a server with the settings in "
+      "force:\n"
+      "libllama and its version, the processor and its plug-in, devices, memory, models, the "
+      "address,\n"
+      "--data-dir, --api-keys and open files. Says of each what was found and what to do, and "
+      "changes\n"
+      "nothing. Of a service, run it as its user in its folder.\n";
+  std::optional<SettingGroup> group;
+  for (const SettingRow& row : setting_rows()) {
+    if (!is_of_doctor(row)) continue;
+    if (row.group != group) {
+      group = row.group;
+      text += fmt::format("\n{}\n", to_string(*group));
+    }
+    text += setting_line(row);
+  }
+  text +=
+      "\nExit codes: 0 everything works, perhaps with warnings, 1 something does not, 2 the "
+      "settings\n"
+      "cannot be read.\n";
+  return text;
 }
 
 std::string memory_help_text() {

@@ -91,6 +91,10 @@ std::string LlamaLibrary::version() {
 #endif
 }
 
+std::string LlamaLibrary::built_against() {
+  return WINDROW_RUNTIME_VERSION;
+}
+
 std::vector<Device> LlamaLibrary::devices() const {
   std::vector<Device> devices;
   for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {

@@ -44,6 +44,9 @@ class LlamaLibrary {
   // The version of libllama, and of the one that this program was built against.
   static std::string version();
 
+  // That one alone: its packages, or the version that the system had.
+  static std::string built_against();
+
   std::vector<Device> devices() const;
 
   // Every pass runs within its timed().
