@@ -42,8 +42,19 @@ APPENDED = {
 }
 
 
-def renders(source, messages, tools, asks):
-    """Every text that jinja2 makes of the messages in some form."""
+def renders(source, messages, tools, asks, known={}):
+    """Every text that jinja2 makes of the messages in some form. The cases of a template differ in
+    the end of an answer, which jinja2 is not told, so most are asked for again."""
+    key = json.dumps([messages, tools, asks])
+    if known.get("source") != source:
+        known.clear()
+        known["source"] = source
+    if key not in known:
+        known[key] = rendered(source, messages, tools, asks)
+    return known[key]
+
+
+def rendered(source, messages, tools, asks):
     texts = []
     tried = set()
     for form in forms_of(messages):
