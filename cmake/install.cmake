@@ -2,7 +2,7 @@
 #
 #   bin/windrow                              the program, or a launcher of it
 #   share/man, share/bash-completion, share/zsh, share/doc/windrow
-#   share/windrow/systemd/windrow.service    to be copied to /etc/systemd/system
+#   share/windrow/systemd/                   a unit of the service and its settings, to be copied
 #
 # and with the private libllama runtime also
 #
@@ -38,6 +38,6 @@ install(FILES packaging/windrow.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES packaging/windrow.bash RENAME windrow
   DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
 install(FILES packaging/_windrow DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-install(FILES packaging/systemd/windrow.service
+install(FILES packaging/systemd/windrow.service packaging/systemd/windrow.toml
   DESTINATION "${CMAKE_INSTALL_DATADIR}/windrow/systemd")
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow")

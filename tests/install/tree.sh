@@ -20,7 +20,7 @@ tree="$folder/a folder/moved"
 
 for file in bin/windrow share/man/man1/windrow.1 share/bash-completion/completions/windrow \
   share/zsh/site-functions/_windrow share/doc/windrow/LICENSE share/doc/windrow/README.md \
-  share/windrow/systemd/windrow.service; do
+  share/windrow/systemd/windrow.service share/windrow/systemd/windrow.toml; do
   [[ -s $tree/$file ]] || fail "$file is not installed"
 done
 
@@ -33,6 +33,19 @@ ln -s "$tree/bin/windrow" "$folder/linked"
 [[ $(run "$folder/linked" --version) == "$said" ]] || fail "a link to bin/windrow does not start it"
 [[ $(run PATH="$tree/bin:/usr/bin:/bin" windrow --version) == "$said" ]] ||
   fail "windrow does not start by way of PATH"
+
+# Its process is called windrow, whatever started it.
+coproc { cd / && exec env -i "$tree/bin/windrow" sim-upstream --instant --port 0; }
+pid=$COPROC_PID
+read -r _ <&"${COPROC[0]}" || fail "windrow sim-upstream does not start"
+name=$(<"/proc/$pid/comm")
+kill "$pid"
+wait "$pid" || true
+[[ $name == windrow ]] || fail "the process is called $name"
+
+found=$(run "$tree/bin/windrow" doctor --listen 127.0.0.1:0 --json) || fail "doctor finds: $found"
+[[ ! -d $tree/lib/windrow || $found == *"$tree/lib/windrow/libllama"* ]] ||
+  fail "doctor did not find the libllama of the tree: $found"
 
 outcome=0
 run "$tree/bin/windrow" no-such-command >/dev/null 2>&1 || outcome=$?
