@@ -69,6 +69,6 @@ if [[ -d $root/usr/lib/windrow ]]; then
 fi
 
 if command -v lintian >/dev/null; then
-  lintian --fail-on error,warning --allow-root --no-tag-display-limit "$folder"/one/*.deb ||
+  lintian --fail-on error,warning --allow-root --tag-display-limit 0 "$folder"/one/*.deb ||
     fail "lintian does not accept the packages"
 fi
