@@ -16,4 +16,10 @@ def sums(seed, count, numbers=16):
     return [(listed, sum(listed)) for listed in lists]
 
 
-QUESTIONS = {"sorting": sorting, "sums": sums}
+def four_numbers(seed, count):
+    rng = random.Random(f"four numbers {seed}")
+    lists = [[100 + int(rng.random() * 900) for _ in range(4)] for _ in range(count)]
+    return [(listed, sum(listed)) for listed in lists]
+
+
+QUESTIONS = {"sorting": sorting, "sums": sums, "four_numbers": four_numbers}
