@@ -41,3 +41,16 @@ install(FILES packaging/_windrow DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-
 install(FILES packaging/systemd/windrow.service packaging/systemd/windrow.toml
   DESTINATION "${CMAKE_INSTALL_DATADIR}/windrow/systemd")
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow")
+
+# The licences of what becomes part of the program: static libraries and headers.
+file(GLOB windrow_licences
+  /usr/share/doc/libboost-json*-dev/copyright /usr/share/doc/libcli11-dev/copyright
+  /usr/share/doc/libtomlplusplus-dev/copyright /usr/share/doc/liblua5.4-dev/copyright
+  /usr/share/doc/libxxhash-dev/copyright)
+foreach(licence IN LISTS windrow_licences)
+  get_filename_component(package "${licence}" DIRECTORY)
+  get_filename_component(package "${package}" NAME)
+  file(REAL_PATH "${licence}" licence)
+  install(FILES "${licence}" RENAME "${package}.copyright"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow/third_party")
+endforeach()
