@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "batch/failure_kinds.h"
+
 namespace windrow::batch {
 
 enum class JobPhase : uint8_t {
@@ -47,7 +49,17 @@ struct JobCounters {
 
   // Sums of `usage` of the rows that succeeded in this run.
   std::atomic<int64_t> prompt_tokens = 0;
+  std::atomic<int64_t> cached_tokens = 0;  // of the prompt tokens
   std::atomic<int64_t> completion_tokens = 0;
+  std::atomic<int64_t> reasoning_tokens = 0;  // of the completion tokens
+
+  // Rows that succeeded in this run whose endpoint generates nothing (embeddings, reranking), and
+  // the texts in them.
+  std::atomic<int64_t> rows_of_texts = 0;
+  std::atomic<int64_t> texts = 0;
+
+  // The rows of rows_failed; a reader waits for a lock that is held only to count.
+  FailureKinds failures;
 
   // --- in progress ---
 

@@ -20,6 +20,7 @@ constexpr std::string_view kSummary = ".summary.json";
 constexpr std::string_view kRecord = ".job.json";
 constexpr std::string_view kQuarantine = ".quarantine.jsonl";
 constexpr std::string_view kLock = ".lock";
+constexpr std::string_view kProgress = ".progress.json";
 
 constexpr std::array<std::string_view, 3> kEndings = {".jsonl", ".ndjson", ".json"};
 
@@ -40,7 +41,8 @@ JobPaths with_stem(std::string_view stem, std::string_view ending) {
                   .summary = fmt::format("{}{}", stem, kSummary),
                   .record = fmt::format("{}{}", stem, kRecord),
                   .quarantine = fmt::format("{}{}", stem, kQuarantine),
-                  .lock = fmt::format("{}{}", stem, kLock)};
+                  .lock = fmt::format("{}{}", stem, kLock),
+                  .progress = fmt::format("{}{}", stem, kProgress)};
 }
 
 std::string_view stem_of(const JobPaths& paths) {
@@ -86,7 +88,8 @@ Result<JobPaths> job_paths(const std::string& output_path) {
   JobPaths paths = with_stem(std::string_view(output_path).substr(0, stem_size(output_path)),
                              std::string_view(output_path).substr(stem_size(output_path)));
   if (paths.results == paths.errors || paths.results == paths.summary ||
-      paths.results == paths.record || paths.results == paths.quarantine) {
+      paths.results == paths.record || paths.results == paths.quarantine ||
+      paths.results == paths.progress) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("the output {} has the name of another file of the job", output_path)};
   }

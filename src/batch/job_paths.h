@@ -20,6 +20,7 @@ struct JobPaths {
   std::string record;      // out/results.job.json          the options that alter answers
   std::string quarantine;  // out/results.quarantine.jsonl  lines that were taken out of the logs
   std::string lock;        // out/results.lock              held while a process runs the job
+  std::string progress;    // out/results.progress.json     there while a process runs its rows
 
   // The same names for "out/results.old-N.jsonl": a job that --fresh moved away.
   JobPaths old(int32_t n) const;

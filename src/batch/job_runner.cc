@@ -226,6 +226,9 @@ void Runner::submit_row(Row row) {
   outcome.dialect = std::move(row.dialect);
   dispatch::WorkItem item = dispatch::request_item(row.request, row.bytes, row.question);
   item.group = row.group;
+  if (row.request.endpoint == llm::Endpoint::kEmbeddings ||
+      row.request.endpoint == llm::Endpoint::kRerank)
+    outcome.texts = item.rows;
   if (hooks_.upstreams_of) item.upstreams = hooks_.upstreams_of(row.request.model);
   std::variant<dispatch::Cost, llm::Failure> expected = dispatch::Cost{0};
   if (hooks_.expected_cost) expected = hooks_.expected_cost(row.request);

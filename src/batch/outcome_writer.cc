@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "batch/result_line.h"
+#include "llm/prices.h"
 
 namespace windrow::batch {
 namespace {
@@ -13,10 +16,38 @@ namespace {
 // The sums that are added to the counters when a group is safe on disk.
 struct GroupSums {
   int64_t succeeded = 0;
-  int64_t failed = 0;
-  int64_t prompt_tokens = 0;
-  int64_t completion_tokens = 0;
+  int64_t rows_of_texts = 0;
+  int64_t texts = 0;
+  llm::TokenCount tokens;
+  std::vector<std::pair<int32_t, std::string>> failures;  // status and code of each
 };
+
+void add_success(const RowOutcome& row, const llm::Usage& usage, GroupSums& sums) {
+  ++sums.succeeded;
+  sums.tokens += {.prompt = usage.prompt_tokens,
+                  .cached = usage.cached_tokens,
+                  .completion = usage.completion_tokens,
+                  .reasoning = usage.reasoning_tokens};
+  if (row.texts == 0) return;
+  ++sums.rows_of_texts;
+  sums.texts += row.texts;
+}
+
+void count_successes(const GroupSums& sums, JobCounters& counters) {
+  counters.rows_succeeded += sums.succeeded;
+  counters.prompt_tokens += sums.tokens.prompt;
+  counters.cached_tokens += sums.tokens.cached;
+  counters.completion_tokens += sums.tokens.completion;
+  counters.reasoning_tokens += sums.tokens.reasoning;
+  counters.rows_of_texts += sums.rows_of_texts;
+  counters.texts += sums.texts;
+}
+
+void count_failures(const GroupSums& sums, JobCounters& counters) {
+  counters.rows_failed += static_cast<int64_t>(sums.failures.size());
+  for (const auto& [status, code] : sums.failures)
+    counters.failures.add(status, code);
+}
 
 }  // namespace
 
@@ -64,9 +95,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
       group.results += result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s,
                                    row.dialect.get());
-      ++sums.succeeded;
-      sums.prompt_tokens += answer->usage.prompt_tokens;
-      sums.completion_tokens += answer->usage.completion_tokens;
+      add_success(row, answer->usage, sums);
       continue;
     }
     auto& failure = std::get<llm::Failure>(row.outcome);
@@ -80,18 +109,16 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
       case llm::FailureClass::kTransient:
         break;
     }
+    sums.failures.emplace_back(row.of_line ? 0 : failure.status, failure.code);
     group.errors += error_line(
         RowFault{.key = std::move(row.key), .failure = std::move(failure), .of_line = row.of_line},
         row.tries);
-    ++sums.failed;
   }
   const auto done = log.commit(group, [&](LogKind kind) {
     if (kind == LogKind::kErrors) {
-      counters_.rows_failed += sums.failed;
+      count_failures(sums, counters_);
     } else {
-      counters_.rows_succeeded += sums.succeeded;
-      counters_.prompt_tokens += sums.prompt_tokens;
-      counters_.completion_tokens += sums.completion_tokens;
+      count_successes(sums, counters_);
     }
     counters_.log_bytes = static_cast<int64_t>(log.bytes());
   });

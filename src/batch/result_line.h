@@ -34,6 +34,7 @@ struct RowOutcome {
   llm::Outcome outcome;                       // in that dialect
   Tries tries;
   bool of_line = false;  // as RowFault::of_line
+  int32_t texts = 0;     // to embed or to rank; 0 for other endpoints
 };
 
 // The overhead of a value in a queue, beside its texts.

@@ -165,6 +165,7 @@ class DispatchPolicy {
   QueueReading queue(TimePoint now) const { return items_.queue(now); }
   std::vector<TenantReading> tenants() const { return items_.tenants(); }
   size_t backlog(Priority priority) const { return items_.backlog(priority); }
+  RetryReading retries() const { return items_.retries(options_.retry.attempts_max); }
 
   size_t followers() const { return single_flight_.followers(); }
   size_t items_in_flight() const { return items_.in_flight(); }

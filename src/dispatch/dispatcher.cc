@@ -430,6 +430,11 @@ DispatchCounts Dispatcher::counts() const {
   return {policy_.counts(), cached_, policy_.spent()};
 }
 
+RetryReading Dispatcher::retries() const {
+  const std::scoped_lock lock(mutex_);
+  return policy_.retries();
+}
+
 bool Dispatcher::budget_is_spent() const {
   const std::scoped_lock lock(mutex_);
   return policy_.budget_is_spent();

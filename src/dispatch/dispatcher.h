@@ -128,6 +128,7 @@ class Dispatcher final : public Submitter {
   std::vector<TenantReading> tenants() const;     // in no particular order
   std::vector<UpstreamReading> readings() const;  // in the order of the constructor's
   DispatchCounts counts() const;
+  RetryReading retries() const;
   bool budget_is_spent() const;
 
   // Requests that were accepted and have not ended; how many of them there may be, which changes

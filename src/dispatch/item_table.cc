@@ -142,6 +142,16 @@ std::vector<ItemId> ItemTable::queued_and_backoff() const {
   return ids;
 }
 
+RetryReading ItemTable::retries(int32_t tries_max) const {
+  RetryReading reading;
+  if (backoffs_.empty()) return reading;
+  reading.waiting = static_cast<int32_t>(backoffs_.size());
+  reading.tries_max = tries_max;
+  for (const auto& [retry_at, id] : backoffs_)
+    reading.try_next = std::max(reading.try_next, at(id).attempts.used + 1);
+  return reading;
+}
+
 // --- times --------------------------------------------------------------------------------------
 
 std::optional<TimePoint> ItemTable::next_retry() const {

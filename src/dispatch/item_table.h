@@ -48,6 +48,15 @@ struct TenantReading {
   int64_t out = 0;      // in flight
 };
 
+// Items in back-off: how many, and the one that was tried most often.
+struct RetryReading {
+  int32_t waiting = 0;
+  int32_t try_next = 0;  // the attempt that comes next; 1: it was only refused, for load
+  int32_t tries_max = 0;
+
+  friend bool operator==(const RetryReading&, const RetryReading&) = default;
+};
+
 class ItemTable {
  public:
   class Record {
@@ -106,6 +115,9 @@ class ItemTable {
 
   // Queued items by priority and age, then those in back-off by the time of their retry.
   std::vector<ItemId> queued_and_backoff() const;
+
+  // Linear in the number of items in back-off.
+  RetryReading retries(int32_t tries_max) const;
 
   // The first item in back-off whose retry is due.
   std::optional<ItemId> due_retry(TimePoint now) const;

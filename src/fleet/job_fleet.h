@@ -81,6 +81,9 @@ class JobFleet {
   // their memory, and does not wait for them.
   virtual std::vector<llm::UpstreamStatus> upstreams() = 0;
 
+  // Requests that wait to be tried again after a failure.
+  virtual dispatch::RetryReading retries() const { return {}; }
+
   // --- After open(). ---
 
   virtual dispatch::DispatchCounts counts() const = 0;

@@ -95,6 +95,9 @@ class UpstreamJobFleet final : public JobFleet {
   Result<void> open(const JobStart& start) override;
   llm::BackendStats stats() const override;
   std::vector<llm::UpstreamStatus> upstreams() override;
+  dispatch::RetryReading retries() const override {
+    return calls_.is_open() ? calls_.dispatcher().retries() : dispatch::RetryReading{};
+  }
   dispatch::DispatchCounts counts() const override { return calls_.dispatcher().counts(); }
   std::vector<JobRoute> routes() const override;
   JobHooks hooks() override;
