@@ -17,6 +17,7 @@ COMMANDS = [
     ("retry", "run the rows that failed once more"),
     ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
+    ("compare", "two results: rows, answers, failures, tokens, latency"),
     ("inspect", "what a model file holds"),
     ("doctor", "what of this machine does not work, and what to do"),
     ("tokenize", "the tokens of a text or a chat"),
@@ -75,8 +76,8 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "exec", "serve", "retry", "status", "doctor", "tokenize", "memory",
-                    "sessions", "keys", "probe", "sim-upstream"):
+    for command in ("run", "exec", "serve", "retry", "status", "compare", "doctor", "tokenize",
+                    "memory", "sessions", "keys", "probe", "sim-upstream"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)

@@ -45,6 +45,7 @@ int run(const std::vector<std::string>& arguments) {
           [&](const RetryCommand& retry) { return retry_command(retry, environment); },
           [&](const ServeCommand& serve) { return serve_command(serve, environment); },
           [](const StatusCommand& status) { return status_command(status); },
+          [](const CompareCommand& compare) { return compare_command(compare); },
           [&](const InspectCommand& inspect) { return inspect_command(inspect, environment); },
           [&](const DoctorCommand& doctor) { return doctor_command(doctor, environment); },
           [&](const TokenizeCommand& tokenize) { return tokenize_command(tokenize, environment); },

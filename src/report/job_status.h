@@ -11,11 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "batch/job_paths.h"
 #include "batch/job_record.h"
 #include "llm/prices.h"
 #include "report/log_tally.h"
+#include "report/progress_record.h"
 #include "store/disk.h"
 
 namespace windrow::report {
@@ -43,6 +45,10 @@ struct JobStatus {
   std::string input;   // as the job record has it; empty when that is gone
   std::optional<batch::LastRun> last;
 
+  // Of a running job, and how old it is; nothing while its rows do not run yet.
+  std::optional<ProgressRecord> progress;
+  int64_t progress_age_s = 0;
+
   std::unique_ptr<const LogTally> tally;
   uint64_t results_bytes = 0;
   uint64_t errors_bytes = 0;
@@ -67,7 +73,10 @@ inline constexpr size_t kFailuresHeldMax = size_t{1} << 20;
 // Reads the files of a job; a missing file counts as empty. kIo; kInvalid where the results are a
 // file of requests.
 Result<JobStatus> read_job_status(store::Disk& disk, const batch::JobPaths& paths,
-                                  size_t failures_held_max = kFailuresHeldMax);
+                                  const Clock& clock, size_t failures_held_max = kFailuresHeldMax);
+
+// The progress that a running job has written; nothing if there is none. Reads no log.
+std::optional<ProgressRecord> read_progress_of(store::Disk& disk, const batch::JobPaths& paths);
 
 // --- what is shown ---
 
@@ -81,6 +90,9 @@ JobCost cost_of(const LogTally& tally, const llm::PriceTable& prices);
 
 // `prices`: nullptr for none.
 boost::json::object status_to_json(const JobStatus& status, const llm::PriceTable* prices);
+
+// Rows of a table: progress, rate, time, retries and servers. `age_s`: how long ago it was written.
+std::string progress_to_text(const ProgressRecord& progress, int64_t age_s);
 
 // A table of two columns, and, where `histogram_width` is not 0, a drawing as wide as that.
 std::string status_to_text(const JobStatus& status, const llm::PriceTable* prices,

@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <string>
 
+#include "base/testing/manual_clock.h"
 #include "batch/result_line.h"
 #include "batch/testing/job_rig.h"
 #include "report/summary.h"
@@ -49,11 +50,22 @@ class JobStatusTest : public ::testing::Test {
   }
 
   JobStatus status(size_t failures_held_max = kFailuresHeldMax) {
-    auto read = read_job_status(memory_, kPaths, failures_held_max);
+    auto read = read_job_status(memory_, kPaths, clock_, failures_held_max);
     EXPECT_TRUE(read.has_value()) << read.error().message;
     return *std::move(read);
   }
 
+  // As a run does every second.
+  void leave_progress(ProgressNumbers numbers) {
+    ASSERT_TRUE(
+        memory_
+            .write_atomically(kPaths.progress,
+                              progress_record_text({.numbers = std::move(numbers),
+                                                    .written_unix_s = clock_.unix_seconds()}))
+            .has_value());
+  }
+
+  windrow::testing::ManualClock clock_;
   MemoryDisk memory_;
 };
 
@@ -83,6 +95,49 @@ TEST_F(JobStatusTest, AJobThatAProcessRuns) {
   const JobStatus found = status();
   EXPECT_EQ(found.state, JobState::kRunning);
   EXPECT_THAT(status_to_text(found, nullptr, 0), HasSubstr("running: process 1\n"));
+}
+
+TEST_F(JobStatusTest, ARunningJobHasTotalRateAndTimeLeft) {
+  leave_a_job();
+  leave_progress({.phase = batch::JobPhase::kRunning,
+                  .rows_done = 4,
+                  .rows_total = 16,
+                  .rows_failed = 2,
+                  .retries = {.waiting = 3, .try_next = 2, .tries_max = 3},
+                  .rows_per_s = 0.5,
+                  .prompt_tokens_per_s = 20,
+                  .generated_tokens_per_s = 10,
+                  .elapsed = std::chrono::seconds(8),
+                  .left = std::chrono::seconds(24),
+                  .upstreams = {{.name = "http://gpu1:8000",
+                                 .answers = 2,
+                                 .in_flight = 3,
+                                 .in_flight_max = 8,
+                                 .state = "ok"}}});
+  EXPECT_FALSE(status().progress.has_value()) << "no process runs the job";
+  const auto lock = memory_.lock(kPaths.lock);
+  const std::string text = status_to_text(status(), nullptr, 0);
+  EXPECT_THAT(text, HasSubstr("rows          2 succeeded, 2 failed, 12 left\n"
+                              "progress      4 of 16 (25.0 %) rows, 2 failed\n"
+                              "rate          0.50 rows/s, 20.0 prompt and 10.0 output tokens/s\n"
+                              "time          8 s so far, about 24 s left\n"
+                              "retries       3 trying again, 2 of 3\n"
+                              "server        gpu1:8000 3/8\n"));
+  const boost::json::object json = status_to_json(status(), nullptr);
+  EXPECT_EQ(json.at("rows").at("total"), 16);
+  EXPECT_EQ(json.at("rows").at("left"), 12);
+  EXPECT_EQ(json.at("progress").at("left_s"), 24.0);
+  EXPECT_EQ(json.at("progress").at("age_s"), 0);
+  clock_.advance(std::chrono::minutes(2));
+  EXPECT_THAT(status_to_text(status(), nullptr, 0), HasSubstr("2 failed, 2 min 0 s ago\n"));
+}
+
+TEST_F(JobStatusTest, HalfAProgressRecordIsNone) {
+  leave_a_job();
+  const auto lock = memory_.lock(kPaths.lock);
+  ASSERT_TRUE(memory_.write_atomically(kPaths.progress, "{\"version\": 1, \"pha").has_value());
+  EXPECT_FALSE(status().progress.has_value());
+  EXPECT_TRUE(status_to_json(status(), nullptr).at("progress").is_null());
 }
 
 TEST_F(JobStatusTest, HowTheLastRunEnded) {

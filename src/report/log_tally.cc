@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "json/values.h"
+#include "report/answer_content.h"
 
 namespace windrow::report {
 namespace {
@@ -37,8 +38,19 @@ llm::TokenCount tokens_elsewhere(const json::object& usage) {
   return tokens;
 }
 
+// At most so many bytes, and no half character at the end.
+std::string beginning(std::string_view text) {
+  if (text.size() <= kMessageBytesMax) return std::string(text);
+  size_t size = kMessageBytesMax;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80)
+    --size;
+  return std::string(text.substr(0, size)) + "...";
+}
+
+}  // namespace
+
 // Rerank bodies have only a total, embeddings no completion.
-llm::TokenCount tokens_of(const json::object& usage) {
+llm::TokenCount tokens_in_usage(const json::object& usage) {
   if (usage.contains("input_tokens")) return tokens_elsewhere(usage);
   llm::TokenCount tokens;
   tokens.completion = number_in(usage, "completion_tokens").value_or(0);
@@ -53,17 +65,6 @@ llm::TokenCount tokens_of(const json::object& usage) {
   }
   return tokens;
 }
-
-// At most so many bytes, and no half character at the end.
-std::string beginning(std::string_view text) {
-  if (text.size() <= kMessageBytesMax) return std::string(text);
-  size_t size = kMessageBytesMax;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80)
-    --size;
-  return std::string(text.substr(0, size)) + "...";
-}
-
-}  // namespace
 
 std::string_view failure_class(int32_t status) {
   constexpr int32_t kTimeout = 408;
@@ -99,6 +100,7 @@ int64_t LogTally::count_attempts(const json::object& line, int64_t answer_tokens
   if (windrow == nullptr) return 0;
   const int64_t attempts = number_in(*windrow, "attempts").value_or(0);
   attempts_ += attempts;
+  if (attempts > 1) ++retried_;
   const int64_t tokens = number_in(*windrow, "tokens").value_or(answer_tokens);
   lost_tokens_ += std::max<int64_t>(tokens - answer_tokens, 0);
   return attempts;
@@ -123,6 +125,16 @@ void LogTally::count_timings(const json::object& line) {
   if (any) latency_.add(sum_ms);
 }
 
+void LogTally::count_body(const json::object& body, const llm::TokenCount& tokens) {
+  for (std::string& reason : finish_reasons_of(body)) {
+    if (finish_reasons_.size() >= kFinishReasonsMax && !finish_reasons_.contains(reason))
+      reason = "others";
+    ++finish_reasons_[std::move(reason)];
+  }
+  if (tokens.prompt > 0) prompt_lengths_.add(tokens.prompt);
+  if (tokens.completion > 0) output_lengths_.add(tokens.completion);
+}
+
 void LogTally::count_result() {
   ++succeeded_;
   const json::object& line = parsed_.value()->get_object();
@@ -130,9 +142,11 @@ void LogTally::count_result() {
   const json::object* response = object_in(line, "response");
   const json::object* body = response == nullptr ? nullptr : object_in(*response, "body");
   const json::object* usage = body == nullptr ? nullptr : object_in(*body, "usage");
-  const llm::TokenCount tokens = usage == nullptr ? llm::TokenCount() : tokens_of(*usage);
+  const llm::TokenCount tokens = usage == nullptr ? llm::TokenCount() : tokens_in_usage(*usage);
   const int64_t attempts = count_attempts(line, tokens.prompt + tokens.completion);
+  if (attempts > 1) ++retried_succeeded_;
   if (body == nullptr) return;
+  count_body(*body, tokens);
   std::string model(text_in(*body, "model"));
   if (models_.size() >= kModelsMax && !models_.contains(model)) model = "others";
   ModelTally& tally = models_[model];

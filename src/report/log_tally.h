@@ -36,6 +36,9 @@ struct FailureKind {
 // The cause that a status stands for: "line", "request", "overloaded", "timeout", "server".
 std::string_view failure_class(int32_t status);
 
+// The tokens that the `usage` of an answer names, in the form of any API.
+llm::TokenCount tokens_in_usage(const boost::json::object& usage);
+
 // The answers of one model.
 struct ModelTally {
   int64_t rows = 0;
@@ -58,6 +61,7 @@ class LogTally {
   // Models and kinds of failures that are counted separately; all further ones are "others".
   static constexpr size_t kModelsMax = 100;
   static constexpr size_t kFailureKindsMax = 50;
+  static constexpr size_t kFinishReasonsMax = 30;
 
   // Parses a whole line, without its line end. Nothing, and the line is counted as odd, if Windrow
   // did not write it. The views in the result are valid until the next call.
@@ -81,6 +85,20 @@ class LogTally {
 
   const std::map<std::string, ModelTally, std::less<>>& models() const { return models_; }
 
+  // Why choices ended, as their APIs call that; names beyond kFinishReasonsMax are "others".
+  const std::map<std::string, int64_t, std::less<>>& finish_reasons() const {
+    return finish_reasons_;
+  }
+
+  // Rows that took more than one attempt, whether they succeeded or failed.
+  int64_t retried() const { return retried_; }
+  int64_t retried_succeeded() const { return retried_succeeded_; }
+
+  // The lengths of answered rows, in tokens instead of milliseconds; rows without output tokens
+  // (embeddings) have none.
+  const LatencyHistogram& prompt_lengths() const { return prompt_lengths_; }
+  const LatencyHistogram& output_lengths() const { return output_lengths_; }
+
   // The times of rows: the whole, and its parts.
   const LatencyHistogram& latency() const { return latency_; }
   const LatencyHistogram& queue() const { return queue_; }
@@ -90,6 +108,7 @@ class LogTally {
  private:
   int64_t count_attempts(const boost::json::object& line, int64_t answer_tokens);
   void count_timings(const boost::json::object& line);
+  void count_body(const boost::json::object& body, const llm::TokenCount& tokens);
 
   // The line that was read last.
   JsonLineParser parsed_;
@@ -99,6 +118,11 @@ class LogTally {
   int64_t failed_ = 0;
   int64_t attempts_ = 0;
   int64_t lost_tokens_ = 0;
+  int64_t retried_ = 0;
+  int64_t retried_succeeded_ = 0;
+  std::map<std::string, int64_t, std::less<>> finish_reasons_;
+  LatencyHistogram prompt_lengths_;
+  LatencyHistogram output_lengths_;
   std::array<OddLines, 2> odd_;
   std::map<std::pair<int32_t, std::string>, FailureKind> failures_;
   std::map<std::string, ModelTally, std::less<>> models_;

@@ -51,16 +51,17 @@ std::string_view words_for(batch::JobPhase phase) {
   return "";
 }
 
-// "0.7 %": 100 only when all is done.
-std::string percent(int64_t part, int64_t whole) {
-  const double exact = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  return fmt::format("{:.1f} %", part < whole ? std::min(exact, 99.9) : 100.0);
-}
-
 std::string progress_rows_text(const ProgressNumbers& numbers) {
   if (numbers.rows_total < 0) return fmt::format("{} rows", with_thousands(numbers.rows_done));
   return fmt::format("{}/{}", with_thousands(numbers.rows_done),
                      with_thousands(numbers.rows_total));
+}
+
+int64_t failures_of(const std::vector<batch::FailureKind>& failures) {
+  int64_t rows = 0;
+  for (const batch::FailureKind& kind : failures)
+    rows += kind.rows;
+  return rows;
 }
 
 std::string memory_text(const ProgressNumbers& numbers) {
@@ -84,14 +85,19 @@ ProgressReading read_progress(const batch::JobCounters& counters, const llm::Bac
   reading.rows_this_run = counters.rows_succeeded + failed;
   reading.rows_done = counters.rows_before + reading.rows_this_run;
   reading.rows_failed = counters.rows_before_failed + failed;
+  reading.rows_of_texts = counters.rows_of_texts;
+  reading.texts = counters.texts;
+  reading.failures = counters.failures.read();
   return reading;
 }
 
 void Progress::observe(const ProgressReading& reading) {
   last_ = reading;
+  if (!begin_) begin_ = reading.at;
   if (!rows_run(reading.phase)) return;
   samples_.push_back(Sample{.at = reading.at,
                             .rows = reading.rows_this_run,
+                            .texts = reading.texts,
                             .prompt_tokens = reading.backend.prompt_tokens,
                             .cached_tokens = reading.backend.cached_tokens,
                             .generated_tokens = reading.backend.generated_tokens});
@@ -129,9 +135,12 @@ ProgressNumbers Progress::numbers() const {
                           .rows_done = last_.rows_done,
                           .rows_total = last_.rows_total,
                           .rows_failed = last_.rows_failed,
+                          .failures = last_.failures,
                           .rows_running = last_.backend.rows_running,
+                          .retries = last_.retries,
                           .device_bytes_used = last_.backend.device_bytes_used,
                           .device_bytes_max = last_.backend.device_bytes_max,
+                          .elapsed = begin_ ? last_.at - *begin_ : Duration{},
                           .left = {},
                           .upstreams = last_.upstreams};
   if (samples_.empty()) return numbers;
@@ -145,6 +154,10 @@ ProgressNumbers Progress::numbers() const {
   if (prompts > 0)
     numbers.prompt_reused = static_cast<double>(cached) / static_cast<double>(prompts);
   numbers.prompts_only = last.generated_tokens == 0 && last.prompt_tokens > 0;
+  const int64_t failed = failures_of(last_.failures);
+  numbers.texts_only = last.generated_tokens == 0 && last_.rows_of_texts > 0 &&
+                       last_.rows_of_texts + failed >= last_.rows_this_run;
+  numbers.one_text_a_row = last_.texts == last_.rows_of_texts;
   numbers.generated_tokens_per_s =
       per_second(last.generated_tokens - tokens_from.generated_tokens, last.at - tokens_from.at);
 
@@ -152,6 +165,7 @@ ProgressNumbers Progress::numbers() const {
   const int64_t rows = last.rows - rows_from.rows;
   const Duration span = last.at - rows_from.at;
   numbers.rows_per_s = per_second(rows, span);
+  numbers.texts_per_s = per_second(last.texts - rows_from.texts, span);
 
   const bool estimable = last_.phase == batch::JobPhase::kRunning && last_.rows_total >= 0 &&
                          rows >= kRowsForEstimate && span >= kTimeForEstimate;
@@ -171,35 +185,45 @@ std::vector<ProgressPiece> progress_pieces(const ProgressNumbers& numbers) {
 
   pieces.push_back({.text = progress_rows_text(numbers), .rank = 0});
   if (numbers.rows_total > 0) {
-    pieces.push_back({.text = percent(numbers.rows_done, numbers.rows_total), .rank = 3});
+    pieces.push_back({.text = percent_done(numbers.rows_done, numbers.rows_total), .rank = 3});
   }
   if (numbers.rows_failed > 0) {
     pieces.push_back({.text = fmt::format("{} failed", with_thousands(numbers.rows_failed)),
                       .alarming = true,
                       .rank = 1});
   }
-  pieces.push_back({.text = fmt::format("{} rows/s", human_rate(numbers.rows_per_s)), .rank = 2});
-  pieces.push_back(
-      {.text = fmt::format("{} prompt tok/s", human_rate(numbers.prompt_tokens_per_s)), .rank = 5});
+  if (std::string retries = retries_text(numbers.retries); !retries.empty())
+    pieces.push_back({.text = std::move(retries), .alarming = true, .rank = 3});
+  if (numbers.texts_only) {
+    pieces.push_back(
+        {.text = fmt::format("{} texts/s", human_rate(numbers.texts_per_s)), .rank = 2});
+  }
+  if (!numbers.texts_only || !numbers.one_text_a_row) {
+    pieces.push_back({.text = fmt::format("{} rows/s", human_rate(numbers.rows_per_s)), .rank = 2});
+  }
+  pieces.push_back({.text = fmt::format("{} prompt tok/s", human_rate(numbers.prompt_tokens_per_s)),
+                    .rank = numbers.prompts_only ? 4 : 6});
   if (numbers.prompt_reused > 0) {
     pieces.push_back(
-        {.text = fmt::format("{} reused", percent_of(numbers.prompt_reused)), .rank = 6});
+        {.text = fmt::format("{} reused", percent_of(numbers.prompt_reused)), .rank = 7});
   }
-  pieces.push_back(
-      {.text = numbers.prompts_only
-                   ? fmt::format("{} prompt tok/s", human_rate(numbers.prompt_tokens_per_s))
-                   : fmt::format("{} tok/s", human_rate(numbers.generated_tokens_per_s)),
-       .rank = 4});
+  if (!numbers.prompts_only && !numbers.texts_only) {
+    pieces.push_back(
+        {.text = fmt::format("{} output tok/s", human_rate(numbers.generated_tokens_per_s)),
+         .rank = 4});
+  }
   if (numbers.upstreams.empty()) {
-    pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 7});
+    pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 8});
   }
   for (const llm::UpstreamStatus& upstream : numbers.upstreams) {
     pieces.push_back(
-        {.text = upstream_piece(upstream), .alarming = upstream.state != "ok", .rank = 7});
+        {.text = upstream_piece(upstream), .alarming = upstream.state != "ok", .rank = 8});
   }
   if (numbers.device_bytes_used > 0) {
-    pieces.push_back({.text = memory_text(numbers), .rank = 8});
+    pieces.push_back({.text = memory_text(numbers), .rank = 9});
   }
+  if (numbers.elapsed >= std::chrono::seconds(1))
+    pieces.push_back({.text = human_duration(numbers.elapsed), .rank = 5});
   if (numbers.phase == batch::JobPhase::kRunning) {
     pieces.push_back({.text = fmt::format("ETA {}", left_text(numbers)), .rank = 1});
   }
@@ -239,30 +263,55 @@ std::string progress_sentence(const ProgressNumbers& numbers) {
   if (!rows_run(numbers.phase)) return std::string(phase);
   std::string text;
   if (!phase.empty()) text += fmt::format("{}: ", phase);
-  if (numbers.rows_total < 0) {
-    text += fmt::format("{} rows done", with_thousands(numbers.rows_done));
-  } else {
-    text += fmt::format("{} of {} rows done", with_thousands(numbers.rows_done),
-                        with_thousands(numbers.rows_total));
-  }
+  text += fmt::format("{} rows done", rows_done_text(numbers));
   if (numbers.rows_total > 0) {
-    text += fmt::format(" ({})", percent(numbers.rows_done, numbers.rows_total));
+    text += fmt::format(" ({})", percent_done(numbers.rows_done, numbers.rows_total));
   }
-  text += fmt::format(", {} failed; {} rows/s, {} prompt ", with_thousands(numbers.rows_failed),
-                      human_rate(numbers.rows_per_s), human_rate(numbers.prompt_tokens_per_s));
-  if (!numbers.prompts_only)
-    text += fmt::format("and {} generated ", human_rate(numbers.generated_tokens_per_s));
-  text += "tokens/s";
+  text += fmt::format(", {} failed; {}", with_thousands(numbers.rows_failed), rates_text(numbers));
   if (numbers.prompt_reused > 0) {
     text += fmt::format(", {} of the prompts reused", percent_of(numbers.prompt_reused));
   }
   if (numbers.upstreams.empty()) text += fmt::format(", {} rows in batch", numbers.rows_running);
   if (numbers.device_bytes_used > 0) text += fmt::format(", memory {}", memory_text(numbers));
+  if (const std::string retries = retries_text(numbers.retries); !retries.empty())
+    text += fmt::format("; {}", retries);
+  if (numbers.elapsed >= std::chrono::seconds(1))
+    text += fmt::format("; {} so far", human_duration(numbers.elapsed));
   if (numbers.phase == batch::JobPhase::kRunning)
     text += fmt::format("; time left {}", left_text(numbers));
   for (const llm::UpstreamStatus& upstream : numbers.upstreams)
     text += fmt::format("; {}", upstream_piece(upstream));
   return text;
+}
+
+std::string rows_done_text(const ProgressNumbers& numbers) {
+  if (numbers.rows_total < 0) return with_thousands(numbers.rows_done);
+  return fmt::format("{} of {}", with_thousands(numbers.rows_done),
+                     with_thousands(numbers.rows_total));
+}
+
+std::string percent_done(int64_t part, int64_t whole) {
+  const double exact = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return fmt::format("{:.1f} %", part < whole ? std::min(exact, 99.9) : 100.0);
+}
+
+std::string rates_text(const ProgressNumbers& numbers) {
+  std::string text;
+  if (numbers.texts_only) text = fmt::format("{} texts/s, ", human_rate(numbers.texts_per_s));
+  if (!numbers.texts_only || !numbers.one_text_a_row)
+    text += fmt::format("{} rows/s, ", human_rate(numbers.rows_per_s));
+  text += fmt::format("{} prompt ", human_rate(numbers.prompt_tokens_per_s));
+  if (!numbers.prompts_only && !numbers.texts_only)
+    text += fmt::format("and {} output ", human_rate(numbers.generated_tokens_per_s));
+  return text + "tokens/s";
+}
+
+std::string retries_text(const dispatch::RetryReading& retries) {
+  if (retries.waiting == 0) return "";
+  const std::string rows = with_thousands(retries.waiting);
+  // A refusal for load uses up no attempt.
+  if (retries.try_next <= 1) return fmt::format("{} refused, trying again", rows);
+  return fmt::format("{} trying again, {} of {}", rows, retries.try_next, retries.tries_max);
 }
 
 }  // namespace windrow::report

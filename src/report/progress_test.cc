@@ -148,13 +148,70 @@ ProgressNumbers example() {
                          .generated_tokens_per_s = 412,
                          .device_bytes_used = 1288490189,
                          .device_bytes_max = 25125558681,
+                         .elapsed = seconds(333),
                          .left = hours(12) + std::chrono::minutes(58)};
 }
 
 TEST(ProgressText, TheLineHoldsEveryNumber) {
   EXPECT_EQ(fit_pieces(progress_pieces(example()), 200, false),
-            "1,204/170,000  0.7 %  12 failed  3.61 rows/s  2,130 prompt tok/s  412 tok/s  "
-            "16 in batch  1.20 GiB of 23.4 GiB  ETA 12 h 58 min");
+            "1,204/170,000  0.7 %  12 failed  3.61 rows/s  2,130 prompt tok/s  412 output tok/s  "
+            "16 in batch  1.20 GiB of 23.4 GiB  5 min 33 s  ETA 12 h 58 min");
+}
+
+TEST_F(ProgressTest, ElapsedTimeIncludesLoading) {
+  counters_.phase = batch::JobPhase::kWaiting;
+  observe();
+  clock_.advance(seconds(40));
+  counters_.phase = batch::JobPhase::kRunning;
+  observe();
+  run(seconds(20), 40);
+  EXPECT_EQ(progress_.numbers().elapsed, seconds(60));
+}
+
+TEST_F(ProgressTest, EmbeddingsAreTextsWithoutOutputTokens) {
+  observe();
+  for (int i = 0; i < 300; ++i) {
+    clock_.advance(milliseconds(200));
+    ++counters_.rows_succeeded;
+    ++counters_.rows_of_texts;
+    counters_.texts += 8;
+    backend_.prompt_tokens += 100;
+    observe();
+  }
+  ProgressNumbers numbers = progress_.numbers();
+  EXPECT_TRUE(numbers.texts_only);
+  EXPECT_NEAR(numbers.texts_per_s, 40, 1);
+  EXPECT_EQ(rates_text(numbers), "40.0 texts/s, 5.00 rows/s, 500 prompt tokens/s");
+  numbers.left = std::nullopt;
+  EXPECT_EQ(
+      fit_pieces(progress_pieces(numbers), 200, false),
+      "300/1,000  30.0 %  40.0 texts/s  5.00 rows/s  500 prompt tok/s  0 in batch  1 min 0 s  "
+      "ETA ?");
+  numbers.one_text_a_row = true;
+  EXPECT_EQ(rates_text(numbers), "40.0 texts/s, 500 prompt tokens/s");
+  // A row that failed is no text, and no answer either.
+  ++counters_.rows_failed;
+  counters_.failures.add(400, "invalid_value");
+  observe();
+  EXPECT_TRUE(progress_.numbers().texts_only);
+  // One that was answered with text is.
+  ++counters_.rows_succeeded;
+  backend_.generated_tokens = 5;
+  observe();
+  EXPECT_FALSE(progress_.numbers().texts_only);
+}
+
+TEST(ProgressText, RowsThatAreTriedAgainAreSaid) {
+  ProgressNumbers numbers = example();
+  numbers.retries = {.waiting = 3, .try_next = 2, .tries_max = 3};
+  EXPECT_NE(fit_pieces(progress_pieces(numbers), 200, false)
+                .find("12 failed  3 trying again, 2 of 3  3.61 rows/s"),
+            std::string::npos);
+  EXPECT_NE(progress_sentence(numbers).find("; 3 trying again, 2 of 3; 5 min 33 s so far"),
+            std::string::npos);
+  numbers.retries.try_next = 1;  // a refusal for load is no attempt
+  EXPECT_EQ(retries_text(numbers.retries), "3 refused, trying again");
+  EXPECT_EQ(retries_text({}), "");
 }
 
 TEST(ProgressText, WhatIsReusedIsSaidWhereItIs) {
@@ -162,7 +219,7 @@ TEST(ProgressText, WhatIsReusedIsSaidWhereItIs) {
   numbers.prompt_reused = 0.614;
   EXPECT_EQ(fit_pieces(progress_pieces(numbers), 200, false),
             "1,204/170,000  0.7 %  12 failed  3.61 rows/s  2,130 prompt tok/s  61 % reused  "
-            "412 tok/s  16 in batch  1.20 GiB of 23.4 GiB  ETA 12 h 58 min");
+            "412 output tok/s  16 in batch  1.20 GiB of 23.4 GiB  5 min 33 s  ETA 12 h 58 min");
   EXPECT_NE(progress_sentence(numbers).find(", 61 % of the prompts reused, 16 rows in batch"),
             std::string::npos);
 }
@@ -170,7 +227,7 @@ TEST(ProgressText, WhatIsReusedIsSaidWhereItIs) {
 TEST(ProgressText, ANarrowTerminalKeepsWhatMatters) {
   const std::vector<ProgressPiece> pieces = progress_pieces(example());
   EXPECT_EQ(fit_pieces(pieces, 80, false),
-            "1,204/170,000  0.7 %  12 failed  3.61 rows/s  412 tok/s  ETA 12 h 58 min");
+            "1,204/170,000  0.7 %  12 failed  3.61 rows/s  412 output tok/s  ETA 12 h 58 min");
   EXPECT_EQ(fit_pieces(pieces, 45, false), "1,204/170,000  12 failed  ETA 12 h 58 min");
   EXPECT_EQ(fit_pieces(pieces, 13, false), "1,204/170,000");
   EXPECT_EQ(fit_pieces(pieces, 5, false), "1,204");
@@ -195,7 +252,8 @@ TEST(ProgressText, WhatIsNotKnownIsNotClaimed) {
   numbers.device_bytes_used = 0;
   numbers.left = std::nullopt;
   EXPECT_EQ(fit_pieces(progress_pieces(numbers), 200, false),
-            "1,204 rows  3.61 rows/s  2,130 prompt tok/s  412 tok/s  16 in batch  ETA ?");
+            "1,204 rows  3.61 rows/s  2,130 prompt tok/s  412 output tok/s  16 in batch  "
+            "5 min 33 s  ETA ?");
 }
 
 TEST(ProgressText, AlmostDoneIsNotDone) {
@@ -216,8 +274,8 @@ TEST(ProgressText, PhasesAroundTheRunHaveWords) {
 TEST(ProgressText, TheSentenceForLogsHoldsEveryNumber) {
   EXPECT_EQ(progress_sentence(example()),
             "1,204 of 170,000 rows done (0.7 %), 12 failed; 3.61 rows/s, 2,130 prompt and 412 "
-            "generated tokens/s, 16 rows in batch, memory 1.20 GiB of 23.4 GiB; time left "
-            "12 h 58 min");
+            "output tokens/s, 16 rows in batch, memory 1.20 GiB of 23.4 GiB; 5 min 33 s "
+            "so far; time left 12 h 58 min");
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/utf8.h"
 #include "json/writer.h"
+#include "report/report_job.h"
 #include "report/summary.h"
 #include "report/svg_chart.h"
 #include "report/throughput_history.h"
@@ -20,7 +20,7 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Windrow run</title>
+<title>Windrow job</title>
 <style>
 :root {
   color-scheme: light dark;
@@ -54,6 +54,7 @@ section {
   display: inline-block; width: 14px; height: 3px; margin: 0 6px 3px 12px; border-radius: 2px;
 }
 i:first-child { margin-left: 0; }
+.bar { fill: var(--first); }
 i.first { background: var(--first); } i.second { background: var(--second); }
 svg { display: block; width: 100%; height: auto; }
 .grid { stroke: var(--line); } .axis { stroke: var(--soft); }
@@ -74,45 +75,56 @@ code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
 <body>
 )";
 
-std::string text_of(std::string_view text) {
-  return html_escaped(utf8_repair(text));
-}
-
-std::string tile(std::string_view name, const std::string& value) {
-  return fmt::format("<div><b>{}</b><span>{}</span></div>\n", text_of(value), text_of(name));
-}
-
 double report_rate(int64_t count, Duration time) {
   return time > Duration::zero() ? static_cast<double>(count) / seconds(time) : 0;
 }
 
-std::string header(const Summary& summary) {
+std::string header(const Summary& summary, const LogTally* logs) {
   std::string html =
-      fmt::format("<h1>{}: {}</h1>\n", text_of(summary.input), to_string(summary.end));
-  html +=
-      fmt::format("<p>Windrow {}, {}</p>\n", text_of(summary.version), text_of(summary.runtime));
+      fmt::format("<h1>{}: {}</h1>\n", page_text(summary.input), to_string(summary.end));
+  html += fmt::format("<p>Windrow {}, {}</p>\n", page_text(summary.version),
+                      page_text(summary.runtime));
   if (!summary.error.empty())
-    html += fmt::format("<p class=\"bad\">{}</p>\n", text_of(summary.error));
+    html += fmt::format("<p class=\"bad\">{}</p>\n", page_text(summary.error));
   html += "<section class=\"tiles\">\n";
-  html += tile("rows succeeded", with_thousands(summary.rows_succeeded));
-  html += tile("rows failed", with_thousands(summary.rows_failed));
-  if (summary.rows_left() > 0) html += tile("rows left", with_thousands(summary.rows_left()));
-  if (summary.rows_before > 0) {
-    html += tile("of them in earlier runs", with_thousands(summary.rows_before));
+  html += page_tile("rows succeeded", with_thousands(summary.rows_succeeded));
+  html += page_tile("rows failed", with_thousands(summary.rows_failed));
+  if (summary.rows_left() > 0) html += page_tile("rows left", with_thousands(summary.rows_left()));
+  if (logs != nullptr) {
+    llm::TokenCount tokens;
+    for (const auto& [model, tally] : logs->models())
+      tokens += tally.tokens;
+    html += page_tile("prompt tokens", with_thousands(tokens.prompt));
+    if (tokens.cached > 0) html += page_tile("of them cached", with_thousands(tokens.cached));
+    if (tokens.completion > 0)
+      html += page_tile("output tokens", with_thousands(tokens.completion));
+    if (logs->latency().count() > 0)
+      html += page_tile("median latency", latency_text(logs->latency().quantile_ms(0.5)));
   }
-  html += tile("running", human_duration(summary.running));
-  html += tile("rows/s", human_rate(report_rate(summary.rows_this_run, summary.running)));
-  html += tile("prompt tokens/s",
-               human_rate(report_rate(summary.backend.prompt_tokens, summary.running)));
-  if (summary.backend.cached_tokens > 0) {
-    html += tile("prompt tokens reused", with_thousands(summary.backend.cached_tokens));
-  }
-  if (summary.backend.generated_tokens > 0 || summary.backend.prompt_tokens == 0) {
-    html += tile("generated tokens/s",
-                 human_rate(report_rate(summary.backend.generated_tokens, summary.running)));
-  }
-  html += tile("preemptions", with_thousands(summary.backend.preemptions));
   return html + "</section>\n";
+}
+
+// Figures of the run that wrote the report.
+std::string run_section(const Summary& summary) {
+  const bool only = summary.runs.size() < 2 && summary.rows_before == 0;
+  std::string html = fmt::format("<section>\n<h2>{}</h2>\n<div class=\"tiles\">\n",
+                                 only ? "The run" : "The last run");
+  if (!only) html += page_tile("rows in this run", with_thousands(summary.rows_this_run));
+  html += page_tile("running", human_duration(summary.running));
+  html += page_tile("rows/s", human_rate(report_rate(summary.rows_this_run, summary.running)));
+  html += page_tile("prompt tokens/s",
+                    human_rate(report_rate(summary.backend.prompt_tokens, summary.running)));
+  if (summary.backend.cached_tokens > 0)
+    html += page_tile("prompt tokens reused", with_thousands(summary.backend.cached_tokens));
+  if (summary.backend.generated_tokens > 0 || summary.backend.prompt_tokens == 0) {
+    html += page_tile("output tokens/s",
+                      human_rate(report_rate(summary.backend.generated_tokens, summary.running)));
+  }
+  if (summary.dispatch.retries > 0)
+    html += page_tile("retries", with_thousands(summary.dispatch.retries));
+  if (summary.backend.preemptions > 0)
+    html += page_tile("preemptions", with_thousands(summary.backend.preemptions));
+  return html + "</div>\n</section>\n";
 }
 
 // The history in at most kBinsMax stretches, as values per second.
@@ -180,25 +192,10 @@ std::string chart_section(const Chart& chart) {
   return html + svg_chart(chart) + "</section>\n";
 }
 
-std::string failures_section(const Summary& summary) {
-  if (summary.failures.empty()) return "";
-  std::string html =
-      "<section>\n<h2>Failures</h2>\n<table class=\"tight\">\n<thead><tr><th "
-      "class=\"number\">Rows</th>"
-      "<th>Status</th><th>Code</th></tr></thead>\n<tbody>\n";
-  for (const FailureCount& failure : summary.failures) {
-    html += fmt::format(
-        "<tr><td class=\"number\">{}</td><td>{}</td><td><code>{}</code></td></tr>\n",
-        with_thousands(failure.rows), failure.status == 0 ? "" : fmt::format("{}", failure.status),
-        text_of(failure.code));
-  }
-  return html + "</tbody>\n</table>\n</section>\n";
-}
-
 std::string files_section(const Summary& summary) {
   std::string html = "<section>\n<h2>Files</h2>\n<table>\n<tbody>\n";
   const auto row = [&](std::string_view name, const std::string& path) {
-    html += fmt::format("<tr><td>{}</td><td><code>{}</code></td></tr>\n", name, text_of(path));
+    html += fmt::format("<tr><td>{}</td><td><code>{}</code></td></tr>\n", name, page_text(path));
   };
   row("requests", summary.input);
   row("results", summary.files.results);
@@ -208,22 +205,31 @@ std::string files_section(const Summary& summary) {
 }
 
 std::string settings_section(const Summary& summary) {
-  std::string html =
-      "<section>\n<h2>Settings</h2>\n<div class=\"scroll\">\n<table>\n<thead><tr><th>Setting</th>"
-      "<th>Value</th><th>From</th></tr></thead>\n<tbody>\n";
+  std::string rows;
   for (const SummarySetting& setting : summary.settings) {
-    html += fmt::format("<tr><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
-                        text_of(setting.name), text_of(plain_json(setting.value)),
-                        text_of(setting.source));
+    if (setting.source == "default") continue;
+    rows += fmt::format("<tr><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
+                        page_text(setting.name), page_text(plain_json(setting.value)),
+                        page_text(setting.source));
   }
-  return html + "</tbody>\n</table>\n</div>\n</section>\n";
+  if (rows.empty())
+    return "<section>\n<h2>Settings</h2>\n<p>All are the defaults.</p>\n</section>\n";
+  return fmt::format(
+      "<section>\n<h2>Settings <span class=\"unit\">that are not the defaults</span></h2>\n"
+      "<div class=\"scroll\">\n<table>\n<thead><tr><th>Setting</th>"
+      "<th>Value</th><th>From</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n</"
+      "section>\n",
+      rows);
 }
 
 }  // namespace
 
-std::string report_html(const Summary& summary, const ThroughputHistory& history) {
+std::string report_html(const Summary& summary, const ThroughputHistory& history,
+                        const LogTally* logs) {
   std::string html(kHead);
-  html += header(summary);
+  html += header(summary, logs);
+  html += runs_section(summary);
+  html += run_section(summary);
   const Bins bins(history);
   if (bins.empty()) {
     html += "<section><p>No row ran long enough to draw a chart.</p></section>\n";
@@ -231,7 +237,14 @@ std::string report_html(const Summary& summary, const ThroughputHistory& history
     for (const Chart& chart : bins.charts())
       html += chart_section(chart);
   }
-  html += failures_section(summary);
+  if (logs != nullptr) {
+    html += latency_section(*logs);
+    html += lengths_section(*logs);
+    html += finish_section(*logs);
+    html += retries_section(summary, *logs);
+  }
+  html += servers_section(summary);
+  html += failures_section(summary, logs);
   html += files_section(summary);
   html += settings_section(summary);
   return html + "</body>\n</html>\n";

@@ -1,8 +1,12 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <set>
 
+#include "batch/result_line.h"
+#include "report/log_tally.h"
 #include "report/summary.h"
 #include "report/throughput_history.h"
 
@@ -25,7 +29,7 @@ Summary example() {
                   .rows_failed = 12,
                   .failures = {{404, "model_not_found", 12}},
                   .rows_this_run = 1200};
-  summary.settings = {{"rows-max", 16, "windrow.toml:1"}};
+  summary.settings = {{"rows-max", 16, "windrow.toml:1"}, {"ctx", 4096, "default"}};
   return summary;
 }
 
@@ -81,7 +85,7 @@ size_t count(std::string_view text, std::string_view part) {
 }
 
 TEST(ReportHtml, HasChartsFailuresFilesAndSettings) {
-  const std::string html = report_html(example(), history_of(std::chrono::minutes(10)));
+  const std::string html = report_html(example(), history_of(std::chrono::minutes(10)), nullptr);
   EXPECT_TRUE(is_well_formed(html));
   EXPECT_EQ(count(html, "<svg "), 3U);
   EXPECT_EQ(count(html, "class=\"line first\""), 3U);
@@ -91,10 +95,87 @@ TEST(ReportHtml, HasChartsFailuresFilesAndSettings) {
             std::string::npos);
   EXPECT_NE(html.find("<td>rows-max</td><td><code>16</code></td><td>windrow.toml:1</td>"),
             std::string::npos);
+  EXPECT_EQ(html.find("ctx"), std::string::npos) << "a default is not worth a line";
+}
+
+// The logs of a job of `rows` rows, and some failures.
+std::unique_ptr<LogTally> logs_of(int rows) {
+  auto logs = std::make_unique<LogTally>();
+  for (int i = 0; i < rows; ++i) {
+    batch::RowKey key{.line = static_cast<uint64_t>(i) + 1, .custom_id = fmt::format("r{}", i)};
+    key.identity = batch::row_identity(key.custom_id);
+    const bool failed = i % 10 == 9;
+    const batch::Tries tries{.attempts = i % 5 == 0 ? 2 : 1};
+    if (failed) {
+      const std::string line = batch::error_line(
+          {.key = key,
+           .failure = {.status = 404, .code = "model_not_found", .message = "there is no <m>"}},
+          tries);
+      EXPECT_TRUE(logs->read(batch::LogKind::kErrors, 1, line.substr(0, line.size() - 1)));
+      logs->count_failure();
+      continue;
+    }
+    llm::Answer answer;
+    answer.choices = {
+        {.text = "a",
+         .finish_reason = i % 3 == 0 ? llm::FinishReason::kLength : llm::FinishReason::kStop}};
+    answer.usage = {.prompt_tokens = 100 + i, .completion_tokens = 1 + i % 40};
+    answer.timings = {.queue_ms = 5, .prefill_ms = 20, .decode_ms = 10 * (i % 60)};
+    const std::string line =
+        batch::result_line(key, llm::Endpoint::kCompletions, "m", answer, tries, 0);
+    EXPECT_TRUE(logs->read(batch::LogKind::kResults, 1, line.substr(0, line.size() - 1)));
+    logs->count_result();
+  }
+  return logs;
+}
+
+TEST(ReportHtml, CoversTheWholeJob) {
+  Summary summary = example();
+  summary.rows_before = 900;
+  summary.runs = {{.started_unix_s = 1795286129,
+                   .end = "interrupted",
+                   .running_s = 300,
+                   .rows = 900,
+                   .retries = 4,
+                   .servers = {{.name = "gpu1:8000",
+                                .answers = 890,
+                                .failures = 4,
+                                .in_flight_max = 12,
+                                .latency_s = 0.5,
+                                .finding = "saturates"}}},
+                  {.started_unix_s = 1795290000,
+                   .end = "completed",
+                   .running_s = 60,
+                   .rows = 300,
+                   .servers = {{.name = "gpu1:8000", .answers = 310, .in_flight_max = 16}}}};
+  const std::unique_ptr<LogTally> logs = logs_of(1000);
+  const std::string html = report_html(summary, history_of(std::chrono::minutes(10)), logs.get());
+  EXPECT_TRUE(is_well_formed(html));
+  EXPECT_EQ(count(html, "<svg "), 6U) << "three of the run, latency, prompts, answers";
+  for (const char* part :
+       {"<h2>Runs <span class=\"unit\">1,200 rows in 6 min 0 s of running</span>", "2026-11-21",
+        "<h2>The last run</h2>", "<h2>Latency ", "Whole row", "<h2>Lengths ", "<h2>Finish reasons ",
+        "<td>length</td>", "<h2>Retries ", "rows that took several attempts",
+        "<td>gpu1:8000</td><td class=\"number\">1,200</td><td class=\"number\">4</td>",
+        "r9, line 10: there is no &lt;m&gt;"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  EXPECT_LT(html.size(), 300'000U);
+}
+
+TEST(ReportHtml, OfOneRunWithoutServersHasNoTablesOfThem) {
+  Summary summary = example();
+  summary.runs = {{.rows = 1200}};
+  const std::unique_ptr<LogTally> logs = logs_of(3);
+  const std::string html = report_html(summary, ThroughputHistory(), logs.get());
+  EXPECT_TRUE(is_well_formed(html));
+  EXPECT_EQ(html.find("<h2>Runs"), std::string::npos);
+  EXPECT_EQ(html.find("<h2>Servers"), std::string::npos);
+  EXPECT_NE(html.find("<h2>The run</h2>"), std::string::npos);
 }
 
 TEST(ReportHtml, NeedsNothingFromElsewhereAndRunsNothing) {
-  const std::string html = report_html(example(), history_of(std::chrono::minutes(10)));
+  const std::string html = report_html(example(), history_of(std::chrono::minutes(10)), nullptr);
   for (const char* banned :
        {"http", "<script", "<link", "<img", "<iframe", "url(", "@import", "onload", "onclick"}) {
     EXPECT_EQ(html.find(banned), std::string::npos) << banned;
@@ -102,14 +183,14 @@ TEST(ReportHtml, NeedsNothingFromElsewhereAndRunsNothing) {
 }
 
 TEST(ReportHtml, StaysSmallHoweverLongTheRunWas) {
-  EXPECT_LT(report_html(example(), history_of(hours(24 * 30))).size(), 250'000U);
+  EXPECT_LT(report_html(example(), history_of(hours(24 * 30)), nullptr).size(), 250'000U);
 }
 
 TEST(ReportHtml, EveryLengthOfARunCanBeDrawn) {
   for (const Duration length :
        {Duration(milliseconds(300)), Duration(seconds(7)), Duration(seconds(59)),
         Duration(hours(1)), Duration(hours(30)), Duration(hours(24 * 400))}) {
-    const std::string html = report_html(example(), history_of(length));
+    const std::string html = report_html(example(), history_of(length), nullptr);
     EXPECT_TRUE(is_well_formed(html)) << windrow::seconds(length);
     EXPECT_EQ(html.find("nan"), std::string::npos) << windrow::seconds(length);
     EXPECT_EQ(html.find("inf"), std::string::npos) << windrow::seconds(length);
@@ -118,7 +199,7 @@ TEST(ReportHtml, EveryLengthOfARunCanBeDrawn) {
 }
 
 TEST(ReportHtml, ARunWithoutRowsHasNoCharts) {
-  const std::string html = report_html(example(), ThroughputHistory());
+  const std::string html = report_html(example(), ThroughputHistory(), nullptr);
   EXPECT_TRUE(is_well_formed(html));
   EXPECT_EQ(count(html, "<svg "), 0U);
   EXPECT_NE(html.find("No row ran long enough"), std::string::npos);
@@ -131,7 +212,7 @@ TEST(ReportHtml, NamesAndTextsCannotBreakOut) {
   summary.error = "a \"quoted\" & <b>bold</b> error \xff";
   summary.failures = {{400, "</table>", 1}};
   summary.settings = {{"set.user", "<i>", "it's"}};
-  const std::string html = report_html(summary, history_of(seconds(60)));
+  const std::string html = report_html(summary, history_of(seconds(60)), nullptr);
   EXPECT_TRUE(is_well_formed(html));
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_NE(html.find("a &quot;quoted&quot; &amp; &lt;b&gt;bold&lt;/b&gt; error \xEF\xBF\xBD"),

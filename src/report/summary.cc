@@ -176,6 +176,7 @@ json::object summary_to_json(const Summary& summary) {
                                      {"recomputed_tokens", backend.recomputed_tokens}}},
            {"dispatch", dispatch_to_json(summary.dispatch)},
            {"upstreams", upstreams_to_json(summary.upstreams)}}},
+      {"runs", runs_to_json(summary.runs)},
       {"settings", settings_to_json(summary.settings)}};
 }
 

@@ -13,11 +13,13 @@
 #include "dispatch/dispatcher.h"
 #include "llm/backend.h"
 #include "report/failure_counts.h"
+#include "report/job_runs.h"
 #include "report/upstream_figures.h"
 #include "store/disk.h"
 
 namespace windrow::report {
 
+class LogTally;
 class ThroughputHistory;
 
 enum class RunEnd : uint8_t {
@@ -69,6 +71,9 @@ struct Summary {
   std::vector<llm::UpstreamStatus> upstreams;
   dispatch::DispatchCounts dispatch;
 
+  // Of the job, the last one at the end; set by load_runs().
+  std::vector<RunFigures> runs;
+
   std::vector<SummarySetting> settings;
 
   // Whether a row ran. None does where all have a result already.
@@ -88,8 +93,10 @@ std::string summary_to_text(const Summary& summary);
 // kept, and only how the job stands is new. kDiskFull, kIo.
 Result<void> write_summary(store::Disk& disk, const Summary& summary);
 
-// One HTML page that needs nothing else, for a browser or an attachment, with charts of `history`.
-// All that `summary` holds is escaped; invalid UTF-8 in it is repaired. Pure; report_html.cc.
-std::string report_html(const Summary& summary, const ThroughputHistory& history);
+// One HTML page that needs nothing else, for a browser or an attachment: the whole job as far as
+// `logs` and Summary::runs tell, and charts of `history`, the last run. Null `logs`: they could not
+// be read. All texts are escaped; invalid UTF-8 in them is repaired. Pure; report_html.cc.
+std::string report_html(const Summary& summary, const ThroughputHistory& history,
+                        const LogTally* logs);
 
 }  // namespace windrow::report

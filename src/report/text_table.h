@@ -17,6 +17,9 @@ class TextTable {
     text_ += fmt::format("{:<14}{}\n", name, text);
   }
 
+  // Lines of another table.
+  void lines(std::string_view lines) { text_ += lines; }
+
   // The lines so far, each with its line end. Leaves the table empty.
   std::string take() { return std::exchange(text_, {}); }
 

@@ -25,7 +25,14 @@ TEST(OneProcess, ASecondOneIsRefusedWhileTheFirstRuns) {
   ASSERT_TRUE(first.wait_until([&] { return folder.size_of("results.jsonl") > 0; }))
       << first.wait();
   const std::string results = folder.read("results.jsonl");
-  const std::vector<std::string> names = folder.names();
+  // The first run rewrites its progress every second.
+  const auto names_now = [&] {
+    std::vector<std::string> names = folder.names();
+    std::erase_if(
+        names, [](const std::string& name) { return name.starts_with("results.progress.json"); });
+    return names;
+  };
+  const std::vector<std::string> names = names_now();
 
   for (const Words& more : {Words{}, Words{"--fresh"}, Words{"--retry-failed"}}) {
     Words again = words;
@@ -36,7 +43,7 @@ TEST(OneProcess, ASecondOneIsRefusedWhileTheFirstRuns) {
               "windrow: another run writes results.jsonl: results.lock is held by process " +
                   std::to_string(first.id()) + "; wait until it ends, or stop it\n");
     EXPECT_EQ(folder.read("results.jsonl"), results);
-    EXPECT_EQ(folder.names(), names);
+    EXPECT_EQ(names_now(), names);
   }
 
   // The refused run changed nothing for the first one, and the end of that lets a third run start.

@@ -112,11 +112,56 @@ TEST_F(Status, WhileARunIsAtWork) {
   EXPECT_EQ(running.at("state"), "running");
   EXPECT_EQ(running.at("holder"), json::value("process " + std::to_string(process.id())));
   EXPECT_EQ(running.at("rows").at("succeeded"), 1);
+  EXPECT_EQ(running.at("rows").at("failed"), 0);
+  // Written a second after the rows began to run.
+  ASSERT_TRUE(process.wait_until([&] { return folder_.has("results.progress.json"); }));
+  ASSERT_TRUE(process.wait_until([&] { return status_json().at("rows").at("left") == 1; }));
+  const json::object later = status_json();
+  EXPECT_EQ(later.at("rows").at("total"), 2);
+  EXPECT_EQ(later.at("progress").at("rows_done"), 1);
+  EXPECT_EQ(later.at("progress").at("phase"), "running");
   process.send(SIGKILL);
   process.wait();
   EXPECT_EQ(status_json().at("state"), "cut_short");
+  EXPECT_TRUE(status_json().at("progress").is_null()) << "the file of a killed run counts no more";
   const Ended text = folder_.windrow({"status", "results.jsonl"});
   EXPECT_THAT(text.output, HasSubstr("not running; the last run was killed"));
+}
+
+TEST_F(Status, IsWatchedUntilTheJobEnds) {
+  folder_.write(
+      "endless.jsonl",
+      completion_line("short", "the", {{"max_tokens", 1}}) +
+          completion_line("endless", "the", {{"max_tokens", 90000}, {"ignore_eos", true}}));
+  folder_.use_model(endless_model_path(), "endless.gguf");
+  Process job(folder_.command(
+      {"run", "endless.jsonl", "-o", "results.jsonl", "--model", "endless.gguf", "--grace", "0"}));
+  ASSERT_TRUE(job.wait_until([&] { return folder_.has("results.progress.json"); })) << job.wait();
+  Command command = folder_.command({"status", "results.jsonl", "--watch", "--no-histogram"});
+  command.terminal = true;
+  Process watch(command);
+  Process lines(folder_.command({"status", "results.jsonl", "--watch"}));
+  ASSERT_TRUE(watch.wait_until([&] {
+    return watch.output().find("1 of 2 (50.0 %) rows") != std::string::npos;
+  })) << watch.output();
+  EXPECT_THAT(watch.output(), HasSubstr("running: process " + std::to_string(job.id())));
+  ASSERT_TRUE(
+      lines.wait_until([&] { return lines.output().find("of 2 rows done") != std::string::npos; }));
+  Process interrupted(folder_.command({"status", "results.jsonl", "--watch", "--json"}));
+  ASSERT_TRUE(interrupted.wait_until(
+      [&] { return interrupted.output().find("\"rows_total\": 2") != std::string::npos; }));
+  interrupted.send(SIGINT);
+  EXPECT_EQ(interrupted.wait().code, 130);
+  job.send(SIGINT);
+  EXPECT_EQ(job.wait().code, 130);
+  const Ended shown = watch.wait();
+  EXPECT_EQ(shown.code, 0) << shown;
+  EXPECT_THAT(shown.output, HasSubstr("interrupted; the same command continues"));
+  const Ended told = lines.wait();
+  EXPECT_EQ(told.code, 0) << told;
+  EXPECT_THAT(told.output, HasSubstr("interrupted; the same command continues"));
+  EXPECT_THAT(told.output, Not(HasSubstr("\x1b")));
+  EXPECT_FALSE(folder_.has("results.progress.json"));
 }
 
 TEST_F(Status, WhatAStrangerWroteIsCountedAndCannotMoveTheCursor) {

@@ -62,6 +62,12 @@ Result<void> check_status(const StatusCommand& command) {
   return needed("no job was named; write windrow status RESULTS.jsonl");
 }
 
+Result<void> check_compare(const CompareCommand& command) {
+  if (command.first.empty() || command.second.empty())
+    return needed("two results are needed: windrow compare a.jsonl b.jsonl");
+  return {};
+}
+
 Result<void> check_inspect(const InspectCommand& command) {
   if (!command.model.empty()) return {};
   return needed("no model was named; write windrow inspect MODEL.gguf");

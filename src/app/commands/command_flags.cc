@@ -57,7 +57,11 @@ const std::array<Flag<RetryCommand>, 2> kRetryFlags = {{
      .set = set_text<&RetryCommand::input>},
 }};
 
-const std::array<Flag<StatusCommand>, 4> kStatusFlags = {{
+const std::array<Flag<StatusCommand>, 5> kStatusFlags = {{
+    {.name = "watch",
+     .help = "follow a running job until it ends: drawn anew every second on a terminal, else a "
+             "line every ten",
+     .set = set_switch<&StatusCommand::watch>},
     {.name = "prices",
      .value_name = "FILE",
      .help = "also what the answers cost: TOML or JSON, for each model input, cached and output in "
@@ -77,6 +81,18 @@ const std::array<Flag<StatusCommand>, 4> kStatusFlags = {{
        return {};
      }},
     {.name = "json", .help = "as one JSON object", .set = set_switch<&StatusCommand::json>},
+}};
+
+const std::array<Flag<CompareCommand>, 3> kCompareFlags = {{
+    {.name = "key",
+     .value_name = "FILE",
+     .help = "also how many answers are right: JSONL with {\"custom_id\": ..., \"answer\": ...}",
+     .set = set_text<&CompareCommand::key>},
+    {.name = "examples",
+     .value_name = "N",
+     .help = "rows shown whose answers differ (default: 5)",
+     .set = set_number_in<&CompareCommand::examples, size_t{0}, size_t{1} << 20>},
+    {.name = "json", .help = "as one JSON object", .set = set_switch<&CompareCommand::json>},
 }};
 
 const std::array<Flag<InspectCommand>, 1> kInspectFlags = {{
@@ -234,6 +250,10 @@ std::span<const Flag<RetryCommand>> retry_flags() {
 
 std::span<const Flag<StatusCommand>> status_flags() {
   return kStatusFlags;
+}
+
+std::span<const Flag<CompareCommand>> compare_flags() {
+  return kCompareFlags;
 }
 
 std::span<const Flag<InspectCommand>> inspect_flags() {

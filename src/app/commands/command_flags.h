@@ -1,6 +1,6 @@
 // The flags of the commands that have few of them: `run` and `retry` beside their settings, and
-// `status`, `inspect`, `tokenize`, `sessions`, `config show` and `keys`; and the texts of --help,
-// made from all flags and from the table of settings (help.cc).
+// `status`, `compare`, `inspect`, `tokenize`, `sessions`, `config show` and `keys`; and the texts
+// of --help, made from all flags and from the table of settings (help.cc).
 #pragma once
 
 #include <span>
@@ -16,6 +16,7 @@ std::span<const Flag<RunCommand>> run_flags();
 std::span<const Flag<ExecCommand>> exec_flags();
 std::span<const Flag<RetryCommand>> retry_flags();
 std::span<const Flag<StatusCommand>> status_flags();
+std::span<const Flag<CompareCommand>> compare_flags();
 std::span<const Flag<InspectCommand>> inspect_flags();
 std::span<const Flag<TokenizeCommand>> tokenize_flags();
 std::span<const Flag<MemoryCommand>> memory_flags();
@@ -37,6 +38,7 @@ std::string exec_help_text();
 std::string retry_help_text();
 std::string serve_help_text();
 std::string status_help_text();
+std::string compare_help_text();
 std::string inspect_help_text();
 std::string doctor_help_text();
 std::string tokenize_help_text();

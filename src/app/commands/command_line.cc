@@ -346,6 +346,16 @@ Result<Command> parse_status(std::span<const std::string> arguments) {
                                    arguments);
 }
 
+Result<Command> parse_compare(std::span<const std::string> arguments) {
+  return parse_form<CompareCommand>(
+      {.name = "windrow compare",
+       .help = compare_help_text,
+       .flags = compare_flags(),
+       .words = {{"first", &CompareCommand::first}, {"second", &CompareCommand::second}},
+       .check = check_compare},
+      arguments);
+}
+
 Result<Command> parse_inspect(std::span<const std::string> arguments) {
   return parse_form<InspectCommand>({.name = "windrow inspect",
                                      .help = inspect_help_text,
@@ -537,6 +547,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "retry") return parse_retry(rest);
   if (word == "serve") return parse_serve(rest);
   if (word == "status") return parse_status(rest);
+  if (word == "compare") return parse_compare(rest);
   if (word == "inspect") return parse_inspect(rest);
   if (word == "doctor") return parse_doctor(rest);
   if (word == "tokenize") return parse_tokenize(rest);
@@ -550,8 +561,8 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "exec", "retry", "serve", "status", "inspect", "doctor", "tokenize", "memory",
-       "sessions", "config", "keys", "probe", "sim-upstream", "--version", "--help"});
+      {"run", "exec", "retry", "serve", "status", "compare", "inspect", "doctor", "tokenize",
+       "memory", "sessions", "config", "keys", "probe", "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

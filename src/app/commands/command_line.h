@@ -2,6 +2,7 @@
 // resolve_settings, files when they are opened.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -50,7 +51,16 @@ struct StatusCommand {
   std::string job;     // its results, or its errors
   std::string prices;  // empty: none
   bool json = false;
+  bool watch = false;             // until the job ends
   std::optional<bool> histogram;  // nothing: on a terminal
+};
+
+struct CompareCommand {
+  std::string first;  // results
+  std::string second;
+  std::string key;  // empty: none
+  size_t examples = 5;
+  bool json = false;
 };
 
 struct InspectCommand {
@@ -126,10 +136,10 @@ struct HelpCommand {
 struct VersionCommand {};
 
 using Command =
-    std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
-                 DoctorCommand, TokenizeCommand, MemoryCommand, SessionsCommand, ConfigShowCommand,
-                 ConfigFlagsCommand, KeysAddCommand, KeysListCommand, ProbeCommand,
-                 SimUpstreamCommand, HelpCommand, VersionCommand>;
+    std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand, CompareCommand,
+                 InspectCommand, DoctorCommand, TokenizeCommand, MemoryCommand, SessionsCommand,
+                 ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
+                 ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -269,6 +269,19 @@ TEST(CommandLine, ProgramsAndRequestsTakeDifferentFlags) {
               ::testing::HasSubstr("--listen is a flag of windrow serve"));
 }
 
+TEST(CommandLine, TwoResultsAreCompared) {
+  const auto command = parse("compare a.jsonl b.jsonl --key k.jsonl --examples 2 --json");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& compare = std::get<CompareCommand>(*command);
+  EXPECT_EQ(compare.first, "a.jsonl");
+  EXPECT_EQ(compare.second, "b.jsonl");
+  EXPECT_EQ(compare.key, "k.jsonl");
+  EXPECT_EQ(compare.examples, 2U);
+  EXPECT_TRUE(compare.json);
+  EXPECT_EQ(message_of("compare a.jsonl"),
+            "two results are needed: windrow compare a.jsonl b.jsonl");
+}
+
 TEST(CommandLine, KeysAreAddedAndListed) {
   const auto add = parse("keys add keys.txt alice --rpm 600 --priority batch --admin");
   ASSERT_TRUE(add.has_value()) << add.error().message;
@@ -305,7 +318,8 @@ TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
   }
   std::istringstream stream(run_help_text() + exec_help_text() + serve_help_text() +
                             keys_help_text() + help_text() + inspect_help_text() +
-                            tokenize_help_text() + config_help_text() + sim_upstream_help_text());
+                            compare_help_text() + status_help_text() + tokenize_help_text() +
+                            config_help_text() + sim_upstream_help_text());
   for (std::string line; std::getline(stream, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

@@ -57,8 +57,11 @@ int retry_command(const RetryCommand& command, const Environment& environment);
 // `windrow serve`: a server, until a signal stops it. Also 130 when requests were cut off.
 int serve_command(const ServeCommand& command, const Environment& environment);
 
-// `windrow status`: prints how a job stands.
+// `windrow status`: prints how a job stands. Also 130 when --watch was interrupted.
 int status_command(const StatusCommand& command);
+
+// `windrow compare`: compares two results. 0: no row differs, 1: some do.
+int compare_command(const CompareCommand& command);
 
 // `windrow inspect MODEL`: describes a model file, which of its features Windrow can use, and the
 // devices of this machine. Downloads a remote model first.

@@ -93,6 +93,8 @@ std::string help_text() {
   text += help_line("windrow retry RESULTS.errors.jsonl", "run the rows that failed once more");
   text +=
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
+  text += help_line("windrow compare A.jsonl B.jsonl",
+                    "two results: rows, answers, failures, tokens, latency");
   text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow doctor", "what of this machine does not work, and what to do");
@@ -191,11 +193,29 @@ std::string serve_help_text() {
 }
 
 std::string status_help_text() {
-  return "windrow status RESULTS.jsonl [--json] [--prices FILE] [--histogram]\n\n"
+  return "windrow status RESULTS.jsonl [--watch] [--json] [--prices FILE] [--histogram]\n\n"
          "Says how a job stands: whether it is finished or a process is at work on it, rows, "
          "failures\n"
-         "with an example of each kind, attempts, tokens, and how long rows took.\n\n" +
-         table_help(status_flags());
+         "with an example of each kind, attempts, tokens, and how long rows took. Of a running job "
+         "also\n"
+         "total, per cent, rate and time left, which --watch follows until the job ends.\n\n" +
+         table_help(status_flags()) +
+         "\nExit codes: 0 the status was printed, 2 there is no such job or it cannot be read, "
+         "130 --watch\n"
+         "was interrupted; the job goes on.\n";
+}
+
+std::string compare_help_text() {
+  return "windrow compare FIRST.jsonl SECOND.jsonl [--key FILE] [--examples N] [--json]\n\n"
+         "Compares the results of two jobs, or other OpenAI Batch output, row by row (by "
+         "custom_id):\n"
+         "rows in only one of them, answers that differ, failures, finish reasons, tokens and "
+         "latency.\n"
+         "Failures are read from the errors files beside them.\n\n" +
+         table_help(compare_flags()) +
+         "\nExit codes: 0 no row differs (tokens and latency do not count), 1 some do, 2 the files "
+         "cannot\n"
+         "be compared.\n";
 }
 
 std::string inspect_help_text() {

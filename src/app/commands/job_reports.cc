@@ -8,6 +8,8 @@
 #include "app/commands/run_summary.h"
 #include "base/format.h"
 #include "llm/field_values.h"
+#include "report/job_runs.h"
+#include "report/job_status.h"
 
 namespace windrow::app {
 namespace {
@@ -60,16 +62,21 @@ void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, C
 }
 
 // A failure to write them spoils no result, so it is only a warning.
-void write_reports(store::Disk& disk, report::Summary& summary,
+void write_reports(store::Disk& disk, const Clock& clock, report::Summary& summary,
                    const report::ThroughputHistory& history, Console& console) {
+  report::load_runs(disk, summary);
   Result<std::vector<report::FailureCount>> failures =
       report::count_failures(disk, summary.files.errors);
   if (failures) summary.failures = *std::move(failures);
   if (!summary.report.empty() && !summary.ran() && disk.exists(summary.report)) {
     console.note(fmt::format("no row ran, so {} is unchanged", summary.report));
   } else if (!summary.report.empty()) {
-    const Result<void> report =
-        disk.write_atomically(summary.report, report::report_html(summary, history));
+    // Read once more from the start: a run knows its own rows only.
+    const Result<report::JobStatus> job = report::read_job_status(disk, summary.files, clock);
+    if (!job)
+      console.warn(fmt::format("the report lacks what is in the logs: {}", job.error().message));
+    const Result<void> report = disk.write_atomically(
+        summary.report, report::report_html(summary, history, job ? job->tally.get() : nullptr));
     if (!report) {
       console.warn(fmt::format("there is no report: {}", report.error().message));
       summary.report.clear();

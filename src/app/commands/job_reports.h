@@ -5,6 +5,7 @@
 
 #include "app/process/console.h"
 #include "app/settings/settings.h"
+#include "base/clock.h"
 #include "batch/job_paths.h"
 #include "batch/job_runner.h"
 #include "report/summary.h"
@@ -23,9 +24,9 @@ void report_missing_rows(const batch::JobReport& report, const std::string& inpu
 // The fields that were left out of requests.
 void report_ignored_fields(const batch::JobReport& report, Console& console);
 
-// Counts the failures into the summary, and writes summary and report. A failure to write them is
-// only a warning.
-void write_reports(store::Disk& disk, report::Summary& summary,
+// Counts the failures into the summary and the runs of the job, and writes summary and report. A
+// failure to write them is only a warning.
+void write_reports(store::Disk& disk, const Clock& clock, report::Summary& summary,
                    const report::ThroughputHistory& history, Console& console);
 
 // The table at the end.

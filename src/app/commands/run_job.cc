@@ -15,6 +15,7 @@
 #include "app/commands/run_summary.h"
 #include "app/process/console.h"
 #include "app/process/open_files.h"
+#include "app/process/progress_recorder.h"
 #include "app/process/progress_reporter.h"
 #include "app/settings/price_settings.h"
 #include "base/clock.h"
@@ -143,11 +144,17 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
   setting.on_rows = job.on_rows;
   const std::unique_ptr<fleet::JobFleet> fleet = make_job_fleet(job.choice, setting);
   report_start(job, console);
-  ProgressReporter reporter(console, [&] {
-    report::ProgressReading reading = report::read_progress(counters, fleet->stats(), clock.now());
-    reading.upstreams = fleet->upstreams();
-    return reading;
-  });
+  ProgressRecorder recorder(disk, clock, (*runner)->paths().progress);
+  ProgressReporter reporter(
+      console,
+      [&] {
+        report::ProgressReading reading =
+            report::read_progress(counters, fleet->stats(), clock.now());
+        reading.retries = fleet->retries();
+        reading.upstreams = fleet->upstreams();
+        return reading;
+      },
+      [&recorder](const report::ProgressNumbers& numbers) { recorder.observe(numbers); });
   const Result<void> opened = fleet->open({.began_unix_s = (*runner)->start().began_unix_s,
                                            .refusal = [&] { return (*runner)->refusal(); },
                                            .on_budget_spent =
@@ -207,7 +214,7 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted)
     add_budget(summary, settings.cost_max, dearest, runs_programs ? "call" : "row");
-  write_reports(disk, summary, reporter.history(), console);
+  write_reports(disk, clock, summary, reporter.history(), console);
   report_end(summary, settings, console);
   return summary.exit_code;
 }

@@ -5,11 +5,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <boost/json/array.hpp>
 #include <cerrno>
 #include <utility>
 
 #include "json/writer.h"
+#include "report/progress_record.h"
 
 namespace windrow::app {
 namespace {
@@ -26,49 +26,6 @@ constexpr std::string_view kPlain = "\x1b[0m";
 
 bool dumb(const Environment& environment) {
   return variable(environment, "TERM") == "dumb";
-}
-
-std::string_view name_of(batch::JobPhase phase) {
-  switch (phase) {
-    case batch::JobPhase::kOpening:
-      return "opening";
-    case batch::JobPhase::kWaiting:
-      return "loading";
-    case batch::JobPhase::kChecking:
-      return "checking";
-    case batch::JobPhase::kRunning:
-      return "running";
-    case batch::JobPhase::kStopping:
-      return "stopping";
-    case batch::JobPhase::kOrdering:
-      return "ordering";
-    case batch::JobPhase::kEnded:
-      return "ended";
-  }
-  return "";
-}
-
-json::value or_null(int64_t count) {
-  return count < 0 ? json::value(nullptr) : json::value(count);
-}
-
-json::object progress_event(const report::ProgressNumbers& numbers) {
-  json::array upstreams;
-  for (const llm::UpstreamStatus& upstream : numbers.upstreams)
-    upstreams.push_back(report::to_json(upstream));
-  return {{"phase", name_of(numbers.phase)},
-          {"rows_done", numbers.rows_done},
-          {"rows_total", or_null(numbers.rows_total)},
-          {"rows_failed", numbers.rows_failed},
-          {"rows_in_batch", numbers.rows_running},
-          {"rows_per_s", numbers.rows_per_s},
-          {"prompt_tokens_per_s", numbers.prompt_tokens_per_s},
-          {"prompt_reused", numbers.prompt_reused},
-          {"generated_tokens_per_s", numbers.generated_tokens_per_s},
-          {"device_bytes_used", numbers.device_bytes_used},
-          {"device_bytes_max", numbers.device_bytes_max},
-          {"left_s", numbers.left ? json::value(seconds(*numbers.left)) : json::value(nullptr)},
-          {"upstreams", std::move(upstreams)}};
 }
 
 }  // namespace
@@ -149,7 +106,7 @@ void Console::progress(const report::ProgressNumbers& numbers) {
   shown_at_ = now;
 
   if (options_.json) {
-    write_event("progress", progress_event(numbers));
+    write_event("progress", report::progress_to_json(numbers));
   } else if (redrawn) {
     // The last column stays free: some terminals wrap when it is filled.
     const size_t width = terminal_width(options_.error_fd) - 1;

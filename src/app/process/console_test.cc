@@ -137,9 +137,9 @@ TEST_F(ConsoleTest, APipeGetsASentenceEveryTenSeconds) {
   }
   EXPECT_EQ(said(),
             "windrow: 50 of 100 rows done (50.0 %), 0 failed; 2.00 rows/s, 0 prompt and 0 "
-            "generated tokens/s, 4 rows in batch; time left ?\n"
+            "output tokens/s, 4 rows in batch; time left ?\n"
             "windrow: 100 of 100 rows done (100.0 %), 0 failed; 2.00 rows/s, 0 prompt and 0 "
-            "generated tokens/s, 4 rows in batch; time left ?\n");
+            "output tokens/s, 4 rows in batch; time left ?\n");
 }
 
 TEST_F(ConsoleTest, ATerminalHasOneLiveLineThatGivesWay) {
@@ -147,9 +147,8 @@ TEST_F(ConsoleTest, ATerminalHasOneLiveLineThatGivesWay) {
   EXPECT_TRUE(console_->live());
   console_->progress(numbers(1));
   console_->note("a note");
-  EXPECT_EQ(said(), std::string(kClear) +
-                        "1/100  1.0 %  2.00 rows/s  0 prompt tok/s  0 tok/s  ETA ?" + kClear +
-                        "windrow: a note\n");
+  EXPECT_EQ(said(), std::string(kClear) + "1/100  1.0 %  2.00 rows/s  0 output tok/s  ETA ?" +
+                        kClear + "windrow: a note\n");
 }
 
 TEST_F(ConsoleTest, TheLiveLineIsRedrawnFiveTimesASecondAtMost) {

@@ -13,8 +13,11 @@ bool rows_run(batch::JobPhase phase) {
 
 }  // namespace
 
-ProgressReporter::ProgressReporter(Console& console, Read read)
-    : console_(console), read_(std::move(read)), thread_([this] { run(); }) {}
+ProgressReporter::ProgressReporter(Console& console, Read read, Seen seen)
+    : console_(console),
+      read_(std::move(read)),
+      watch_{.progress = {}, .history = report::ThroughputHistory(), .seen = std::move(seen)},
+      thread_([this] { run(); }) {}
 
 ProgressReporter::~ProgressReporter() {
   stop();
@@ -42,7 +45,9 @@ void ProgressReporter::Watch::look(const report::ProgressReading& reading, Conso
   if (running_now || running || missed) history.observe(reading);
   running = running_now;
   last = reading;
-  console.progress(progress.numbers());
+  const report::ProgressNumbers numbers = progress.numbers();
+  console.progress(numbers);
+  if (seen) seen(numbers);
 }
 
 void ProgressReporter::run() {

@@ -15,9 +15,11 @@ namespace windrow::app {
 class ProgressReporter {
  public:
   using Read = std::function<report::ProgressReading()>;
+  using Seen = std::function<void(const report::ProgressNumbers&)>;
 
-  // `console` and `read` are used from the thread until stop() or the destructor.
-  ProgressReporter(Console& console, Read read);
+  // `console`, `read` and `seen`, which may be empty, are used from the thread until stop() or the
+  // destructor.
+  ProgressReporter(Console& console, Read read, Seen seen = {});
   ~ProgressReporter();
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
@@ -33,6 +35,7 @@ class ProgressReporter {
     report::ThroughputHistory history;
     bool running = false;
     report::ProgressReading last;
+    Seen seen = {};
 
     void look(const report::ProgressReading& reading, Console& console);
   };

@@ -283,6 +283,7 @@ Result<void> check_files_differ(const std::string& input, const std::string& out
       {"the record of the job", job->record, true},
       {"the quarantine of the job", job->quarantine, true},
       {"the lock of the job", job->lock, true},
+      {"the progress of the job", job->progress, true},
       {"--report", settings.report},
       {"--cache", settings.cache},
       {"the lock of --cache", settings.cache.empty() ? "" : settings.cache + ".lock"},
