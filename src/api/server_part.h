@@ -79,6 +79,13 @@ class ServerPart {
   // Adds its members to the page /health. On the loop's thread; must not block.
   virtual void add_health(boost::json::object& page) const { static_cast<void>(page); }
 
+  // Adds what of the part is in progress to the page /v1/windrow/requests; with `key` only that
+  // key's. On the loop's thread; must not block.
+  virtual void add_requests(boost::json::object& page, std::optional<std::string_view> key) const {
+    static_cast<void>(page);
+    static_cast<void>(key);
+  }
+
   // The part's own judgement of a request whose long body would follow (ServerOptions::at_head).
   struct HeadVerdict {
     std::optional<http::ServerReply> refusal;  // nullopt: the body may come

@@ -80,6 +80,10 @@ class Bells final : public ServerPart {
     page.sample({{"tower", "north"}}, int64_t{tower_.rung});
   }
 
+  void add_requests(json::object& page, std::optional<std::string_view> key) const override {
+    page["bells"] = json::object{{"rung", tower_.rung.load()}, {"key", key.value_or("all")}};
+  }
+
   json::object openapi() const override {
     return json::parse(R"({
       "paths": {"/v1/bells/{id}": {"get": {
@@ -123,6 +127,9 @@ TEST(ServerPart, ItsRoutesMetricsAndDescriptionAreTheServers) {
   EXPECT_THAT(page, HasSubstr("# TYPE test_bells_rung_total counter\n"
                               "test_bells_rung_total{tower=\"north\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("windrow_ready"));
+  const json::value in_progress = rig.ask(get("/v1/windrow/requests")).json();
+  EXPECT_EQ(in_progress.at("bells").at("rung"), 1);
+  EXPECT_EQ(in_progress.at("object"), "list") << "beside what the server lists itself";
 
   const json::value document = rig.ask(get("/openapi.json")).json();
   const json::object& operation = document.at("paths").at("/v1/bells/{id}").at("get").as_object();

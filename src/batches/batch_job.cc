@@ -16,6 +16,7 @@
 
 #include "base/format.h"
 #include "batch/input.h"
+#include "batch/job_paths.h"
 #include "batch/log_scan.h"
 #include "dispatch/scoped_submitter.h"
 #include "dispatch/work_item.h"
@@ -290,6 +291,7 @@ Result<RowsEnd> BatchJob::run_once(batch::JobOptions options, batch::Input& inpu
                                    std::span<const batch::ModelRoute> routes, batch::RunHooks hooks,
                                    bool& refused) {
   const auto counters = std::make_shared<batch::JobCounters>();
+  if (Result<void> read = read_earlier_runs(options.output_path); !read) return read.error();
   Result<std::unique_ptr<batch::JobRunner>> runner = batch::JobRunner::open(
       std::move(options), {.disk = world_.disk, .clock = world_.clock, .input = input}, *counters);
   if (!runner) {
@@ -314,6 +316,19 @@ Result<RowsEnd> BatchJob::run_once(batch::JobOptions options, batch::Input& inpu
     return report.error();
   }
   return report->end == batch::JobEnd::kCompleted ? RowsEnd::kAll : RowsEnd::kStopped;
+}
+
+// The job itself counts the rows of earlier runs, and not what they used.
+Result<void> BatchJob::read_earlier_runs(const std::string& results) {
+  const Result<batch::JobPaths> paths = batch::job_paths(results);
+  if (!paths) return paths.error();
+  Result<BatchTally> sums = tally(world_.disk, paths->results, paths->errors);
+  if (!sums) return sums.error();
+  const std::scoped_lock lock(mutex_);
+  usage_before_ = sums->usage;
+  failures_before_ = std::move(sums->failures);
+  counters_.reset();
+  return {};
 }
 
 void BatchJob::stop() {
@@ -344,6 +359,50 @@ RequestCounts BatchJob::counts() const {
   return counts;
 }
 
+BatchUsage BatchJob::usage() const {
+  const std::scoped_lock lock(mutex_);
+  const BatchUsage known = record_.usage.value_or(BatchUsage{});
+  if (!counters_) return known;
+  BatchUsage usage = usage_before_;
+  usage.input_tokens += counters_->prompt_tokens;
+  usage.cached_tokens += counters_->cached_tokens;
+  usage.output_tokens += counters_->completion_tokens;
+  usage.reasoning_tokens += counters_->reasoning_tokens;
+  return usage;
+}
+
+std::vector<batch::FailureKind> BatchJob::failures() const {
+  std::shared_ptr<batch::JobCounters> now;
+  std::vector<batch::FailureKind> before;
+  {
+    const std::scoped_lock lock(mutex_);
+    now = counters_;
+    before = failures_before_;
+  }
+  if (!now) return before;
+  batch::FailureKinds sum;
+  for (const batch::FailureKind& kind : before)
+    sum.add(kind.status, kind.code, kind.rows);
+  for (const batch::FailureKind& kind : now->failures.read())
+    sum.add(kind.status, kind.code, kind.rows);
+  return sum.read();
+}
+
+report::ProgressReading BatchJob::reading() const {
+  std::shared_ptr<batch::JobCounters> now;
+  {
+    const std::scoped_lock lock(mutex_);
+    now = counters_;
+  }
+  const TimePoint at = world_.clock.now();
+  if (!now) return {.at = at, .backend = {}, .upstreams = {}};
+  return report::read_progress(*now,
+                               {.prompt_tokens = now->prompt_tokens,
+                                .cached_tokens = now->cached_tokens,
+                                .generated_tokens = now->completion_tokens},
+                               at);
+}
+
 // --- logs ---
 
 Result<BatchTally> tally(store::Disk& disk, const std::string& results, const std::string& errors) {
@@ -359,6 +418,9 @@ Result<BatchTally> tally(store::Disk& disk, const std::string& results, const st
   sums.odd = logs->odd(batch::LogKind::kResults).lines + logs->odd(batch::LogKind::kErrors).lines;
   sums.completed = logs->succeeded();
   sums.failed = logs->failed();
+  for (report::FailureKind& kind : logs->failures())
+    sums.failures.push_back(
+        {.status = kind.status, .code = std::move(kind.code), .rows = kind.rows});
   for (const auto& [name, model] : logs->models()) {
     sums.usage.input_tokens += model.tokens.prompt;
     sums.usage.cached_tokens += model.tokens.cached;

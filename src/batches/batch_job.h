@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "batch/failure_kinds.h"
 #include "batch/job_counters.h"
 #include "batch/job_options.h"
 #include "batch/job_runner.h"
@@ -24,6 +25,7 @@
 #include "batches/data_dir.h"
 #include "dispatch/models.h"
 #include "llm/request_json.h"
+#include "report/progress.h"
 #include "store/disk.h"
 
 namespace windrow::batches {
@@ -66,6 +68,13 @@ class BatchJob {
   // Rows with a result, earlier runs included. Any thread.
   RequestCounts counts() const;
 
+  // Their tokens, and how rows failed, in earlier runs too. Any thread.
+  BatchUsage usage() const;
+  std::vector<batch::FailureKind> failures() const;
+
+  // What report::Progress makes rates of. Any thread.
+  report::ProgressReading reading() const;
+
   // True while rows wait for tokens of their key. Any thread.
   bool waits_for_tokens() const { return waits_for_tokens_; }
 
@@ -77,6 +86,7 @@ class BatchJob {
   Result<RowsEnd> run_once(batch::JobOptions options, batch::Input& input,
                            std::span<const batch::ModelRoute> routes, batch::RunHooks hooks,
                            bool& refused);
+  Result<void> read_earlier_runs(const std::string& results);
   std::string salvage_message(const batch::Salvage& salvage) const;
   batch::JobOptions options() const;
 
@@ -90,12 +100,15 @@ class BatchJob {
   // Under it:
   batch::JobRunner* runner_ = nullptr;  // while it runs
   std::shared_ptr<batch::JobCounters> counters_;
+  BatchUsage usage_before_;  // of earlier runs, from the logs
+  std::vector<batch::FailureKind> failures_before_;
   bool stopped_ = false;
   bool stopped_now_ = false;
 };
 
 // What the logs of a batch add up to.
 struct BatchTally {
+  std::vector<batch::FailureKind> failures;
   int64_t completed = 0;
   int64_t failed = 0;
   BatchUsage usage;

@@ -32,7 +32,6 @@ json::value errors_json(const std::vector<BatchFault>& faults) {
   return json::object{{"object", "list"}, {"data", std::move(data)}};
 }
 
-// Until its rows have ended it is all zeros, as OpenAI has it.
 json::object usage_json(const BatchUsage& usage) {
   return {{"input_tokens", usage.input_tokens},
           {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
@@ -41,9 +40,44 @@ json::object usage_json(const BatchUsage& usage) {
           {"total_tokens", usage.input_tokens + usage.output_tokens}};
 }
 
+json::object counts_json(const RequestCounts& counts) {
+  return {{"total", counts.total}, {"completed", counts.completed}, {"failed", counts.failed}};
+}
+
 }  // namespace
 
-json::object batch_json(const BatchRecord& record, std::string_view note) {
+json::object progress_json(const BatchProgress& progress) {
+  json::array failures;
+  for (const batch::FailureKind& kind : progress.failures) {
+    failures.push_back(
+        json::object{{"status", kind.status == 0 ? json::value(nullptr) : json::value(kind.status)},
+                     {"code", kind.code},
+                     {"rows", kind.rows}});
+  }
+  return {{"rows_per_s", progress.rows_per_s},
+          {"output_tokens_per_s", progress.output_tokens_per_s},
+          {"elapsed_s", seconds(progress.elapsed)},
+          {"left_s", progress.left ? json::value(seconds(*progress.left)) : json::value(nullptr)},
+          {"failures", std::move(failures)}};
+}
+
+json::object running_json(const RunningBatch& batch) {
+  json::array models;
+  for (const std::string& model : batch.models)
+    models.emplace_back(model);
+  json::object object{{"id", batch.id},
+                      {"object", "windrow.batch"},
+                      {"endpoint", batch.url},
+                      {"models", std::move(models)},
+                      {"request_counts", counts_json(batch.counts)},
+                      {"usage", usage_json(batch.progress.usage)},
+                      {"progress", progress_json(batch.progress)}};
+  if (!batch.owner.empty()) object["key"] = batch.owner;
+  return object;
+}
+
+json::object batch_json(const BatchRecord& record, std::string_view note,
+                        const std::optional<BatchProgress>& progress) {
   const BatchState& state = record.state;
   const bool one_model = record.models.size() == 1 && !record.models.front().empty();
   json::object object{
@@ -66,14 +100,14 @@ json::object batch_json(const BatchRecord& record, std::string_view note) {
       {"expired_at", json_or_null(state.expired_at)},
       {"cancelling_at", json_or_null(state.cancelling_at)},
       {"cancelled_at", json_or_null(state.cancelled_at)},
-      {"request_counts",
-       {{"total", record.counts.total},
-        {"completed", record.counts.completed},
-        {"failed", record.counts.failed}}},
+      {"request_counts", counts_json(record.counts)},
       {"usage", usage_json(record.usage.value_or(BatchUsage{}))},
       {"metadata", record.request.metadata.empty() ? json::value(nullptr)
                                                    : json::value(record.request.metadata)}};
-  if (!note.empty()) object["windrow"] = json::object{{"note", note}};
+  json::object more;
+  if (!note.empty()) more["note"] = note;
+  if (progress) more["progress"] = progress_json(*progress);
+  if (!more.empty()) object["windrow"] = std::move(more);
   return object;
 }
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "batch/row_dialect.h"
+#include "batches/batch_progress.h"
 #include "batches/batch_record.h"
 #include "batches/file_store.h"
 #include "llm/answer.h"
@@ -18,8 +19,17 @@ namespace windrow::batches {
 
 // {"id", "object": "batch", "endpoint", "model", "errors", "input_file_id", "completion_window",
 // "status", ..., "request_counts", "usage", "metadata"}; and "windrow" with a `note` if something
-// blocks the batch: "the disk is full; ...".
-boost::json::object batch_json(const BatchRecord& record, std::string_view note = "");
+// blocks the batch ("the disk is full; ..."), and with its `progress` while its rows run.
+boost::json::object batch_json(const BatchRecord& record, std::string_view note = "",
+                               const std::optional<BatchProgress>& progress = std::nullopt);
+
+// {"rows_per_s", "output_tokens_per_s", "elapsed_s", "left_s", "failures": [{"status", "code",
+// "rows"}]}
+boost::json::object progress_json(const BatchProgress& progress);
+
+// {"id", "object": "windrow.batch", "endpoint", "models", "key", "request_counts", "usage",
+// "progress"}
+boost::json::object running_json(const RunningBatch& batch);
 
 // Reads the body of POST /v1/batches. A failure, 400, names the field and what it must be; unknown
 // fields are refused.

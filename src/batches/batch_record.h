@@ -69,7 +69,7 @@ struct BatchRecord {
   std::vector<std::string> models;  // as its rows name them; known after validation
   std::vector<BatchFault> faults;   // kFailed
   RequestCounts counts;
-  std::optional<BatchUsage> usage;  // known when its rows have ended
+  std::optional<BatchUsage> usage;  // so far; exact when its rows have ended
   std::optional<std::string> output_file_id;
   std::optional<std::string> error_file_id;
 

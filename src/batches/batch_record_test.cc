@@ -122,5 +122,32 @@ TEST(BatchJson, WhatIsNotThereIsNull) {
   EXPECT_FALSE(batch_json(BatchRecord{}).contains("windrow"));
 }
 
+TEST(BatchJson, ProgressIsThereWhileRowsRun) {
+  BatchProgress progress{.rows_per_s = 2.5,
+                         .output_tokens_per_s = 40,
+                         .elapsed = std::chrono::seconds(8),
+                         .left = std::chrono::seconds(12),
+                         .usage = {.input_tokens = 10, .output_tokens = 4},
+                         .failures = {{.status = 400, .code = "invalid_value", .rows = 2},
+                                      {.status = 0, .code = "batch_expired", .rows = 1}}};
+  const json::object object = batch_json(BatchRecord{}, "", progress);
+  EXPECT_EQ(object.at("windrow"), json::parse(R"({"progress":{"rows_per_s":2.5,
+      "output_tokens_per_s":4E1,"elapsed_s":8E0,"left_s":1.2E1,
+      "failures":[{"status":400,"code":"invalid_value","rows":2},
+                  {"status":null,"code":"batch_expired","rows":1}]}})"));
+  progress.left.reset();
+  const json::object running = running_json({.id = "batch_1",
+                                             .owner = "alice",
+                                             .url = "/v1/completions",
+                                             .models = {"m"},
+                                             .counts = {.total = 9, .completed = 2, .failed = 3},
+                                             .progress = progress});
+  EXPECT_EQ(running.at("object"), "windrow.batch");
+  EXPECT_EQ(running.at("key"), "alice");
+  EXPECT_EQ(running.at("request_counts").at("failed"), 3);
+  EXPECT_EQ(running.at("usage").at("total_tokens"), 14);
+  EXPECT_TRUE(running.at("progress").at("left_s").is_null());
+}
+
 }  // namespace
 }  // namespace windrow::batches

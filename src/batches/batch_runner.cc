@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kLookInterval{100};
 
 constexpr Duration kSweepInterval = std::chrono::seconds(60);
 constexpr Duration kSaveInterval = std::chrono::seconds(5);
+constexpr Duration kObserveInterval = std::chrono::seconds(1);
 
 bool is_due(std::optional<TimePoint>& last, TimePoint now, Duration interval) {
   if (last && now - *last < interval) return false;
@@ -73,6 +74,7 @@ void BatchRunner::run() {
       if (world_.live.is_stopping(lock)) return;
       const TimePoint now = world_.clock.now();
       world_.live.expire_overdue(lock);
+      if (is_due(observed_at_, now, kObserveInterval)) world_.live.observe_progress();
       if (is_due(saved_at_, now, kSaveInterval)) world_.live.save_all_counts(lock);
       start_what_may(lock);
       sweeps = is_due(swept_at_, now, kSweepInterval);

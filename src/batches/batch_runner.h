@@ -51,8 +51,9 @@ class BatchRunner {
   std::list<Worker> workers_;
 
   // The clock's thread:
-  std::optional<TimePoint> swept_at_;  // expired files were removed
-  std::optional<TimePoint> saved_at_;  // counts were written
+  std::optional<TimePoint> swept_at_;     // expired files were removed
+  std::optional<TimePoint> saved_at_;     // counts were written
+  std::optional<TimePoint> observed_at_;  // progress was read
 
   std::thread clock_thread_;  // last: it uses all of the above
 };

@@ -88,6 +88,8 @@ BatchView BatchService::view(const LiveBatches::Lock&, const LiveBatch& batch) c
   }
   if (!batch.job) return view;
   view.record.counts = LiveBatches::counts_of(batch);
+  view.progress = live_.progress(batch.record.number);
+  if (view.progress) view.record.usage = view.progress->usage;
   if (!view.note.empty()) return view;
   if (batch.job->waits_for_tokens()) {
     view.note = "its key has used up its tokens for this minute";

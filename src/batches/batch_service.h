@@ -3,7 +3,7 @@
 // They continue after any end of the process.
 //
 // Methods may be called on any thread but the event loop, because they may wait for the disk; none
-// waits for rows. readings() alone does not block.
+// waits for rows. readings() and running() alone do not block.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ namespace windrow::batches {
 struct BatchView {
   BatchRecord record;
   std::string note;
+  std::optional<BatchProgress> progress = std::nullopt;  // while its rows run
 };
 
 struct BatchPage {
@@ -71,6 +72,11 @@ class BatchService {
   Reply<BatchView> cancel(const Viewer& viewer, std::string_view id);
 
   BatchReadings readings() const { return live_.readings(); }
+
+  // The batches whose rows run; with `owner` only that key's.
+  std::vector<RunningBatch> running(std::optional<std::string_view> owner) const {
+    return live_.running(owner);
+  }
 
   // No row starts any more; rows that run may finish within `grace`. Blocks until everything is on
   // disk. Unfinished batches continue after the next start.

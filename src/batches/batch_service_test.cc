@@ -43,6 +43,11 @@ class Gate {
     changed_.wait(lock, [&] { return passed_ < open_ || call.unwanted.stop_requested(); });
     ++passed_;
   }
+  void let(int more) {
+    const std::scoped_lock lock(mutex_);
+    open_ += more;
+    changed_.notify_all();
+  }
   void open_all() {
     const std::scoped_lock lock(mutex_);
     open_ = INT32_MAX;
@@ -80,6 +85,72 @@ TEST_F(BatchServiceTest, RunsABatchToItsEnd) {
     EXPECT_TRUE(std::holds_alternative<std::monostate>(files->remove(me, file)));
   EXPECT_FALSE(fs::exists(folder / batch_folder(id)));
   EXPECT_EQ(view(id).record, record);
+}
+
+TEST_F(BatchServiceTest, WhileRowsRunTheirUsageAndFailuresAreKnown) {
+  Gate gate(6);
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open();
+  start();
+  // Of any six rows at least one fails.
+  const std::string id =
+      create(row("x", "bad 1") + row("y", "bad 2") + row("z", "bad 3") + rows(5));
+  const BatchView running = wait_until(id, [](const BatchView& now) {
+    return now.record.counts.completed + now.record.counts.failed == 6;
+  });
+  EXPECT_EQ(running.record.state.status, kInProgress);
+  const RequestCounts counts = running.record.counts;
+  const BatchUsage usage{3 * counts.completed, counts.completed, 2 * counts.completed, 0};
+  EXPECT_EQ(running.record.usage, usage);
+  ASSERT_TRUE(running.progress.has_value());
+  EXPECT_EQ(
+      running.progress->failures,
+      (std::vector<batch::FailureKind>{{.status = 400, .code = "cannot", .rows = counts.failed}}));
+  const std::vector<RunningBatch> listed = service->running(std::nullopt);
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].id, id);
+  EXPECT_EQ(listed[0].url, "/v1/completions");
+  EXPECT_EQ(listed[0].counts, counts);
+  EXPECT_TRUE(service->running("alice").empty()) << "it is no batch of that key";
+
+  // A new process knows what the rows of the earlier one used.
+  service->stop(Duration{});
+  Gate closed(0);
+  before_answer = [&](const llm::BackendCall& call) { closed.pass(call); };
+  open();
+  start();
+  const BatchView again = wait_until(
+      id, [](const BatchView& now) { return now.progress && !now.progress->failures.empty(); });
+  EXPECT_EQ(again.record.usage, usage);
+  EXPECT_EQ(again.progress->failures, running.progress->failures);
+  closed.open_all();
+  const BatchRecord done = wait_for(id, kCompleted);
+  EXPECT_EQ(done.usage, (BatchUsage{15, 5, 10, 0}));
+  EXPECT_FALSE(view(id).progress.has_value());
+}
+
+TEST_F(BatchServiceTest, RateAndTimeLeftComeFromTheRowsOfThisProcess) {
+  Gate gate(0);
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open();
+  start();
+  const std::string id = create(rows(40));
+  wait_until(id, [](const BatchView& now) { return now.progress.has_value(); });
+  // The rate begins with a reading that the clock's thread takes.
+  ASSERT_TRUE(windrow::testing::eventually([&] {
+    clock.advance(seconds(1));
+    return service->running(std::nullopt).at(0).progress.elapsed >= seconds(2);
+  }));
+  gate.let(20);
+  wait_until(id, [](const BatchView& now) { return now.record.counts.completed == 20; });
+  clock.advance(seconds(10));
+  const BatchView now = view(id);
+  ASSERT_TRUE(now.progress.has_value());
+  EXPECT_GT(now.progress->rows_per_s, 0);
+  ASSERT_TRUE(now.progress->left.has_value());
+  EXPECT_NEAR(windrow::seconds(*now.progress->left), 20 / now.progress->rows_per_s, 0.01);
+  gate.open_all();
+  wait_for(id, kCompleted);
 }
 
 // Whatever an answer is that was accepted, its line counts, and its row is not asked again.

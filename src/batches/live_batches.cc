@@ -7,6 +7,34 @@
 
 namespace windrow::batches {
 
+BatchProgress BatchCounters::progress_of(const Running& running) {
+  report::Progress with_now = running.progress;
+  with_now.observe(running.job->reading());
+  const report::ProgressNumbers numbers = with_now.numbers();
+  return {.rows_per_s = numbers.rows_per_s,
+          .output_tokens_per_s = numbers.generated_tokens_per_s,
+          .elapsed = numbers.elapsed,
+          .left = numbers.left,
+          .usage = running.job->usage(),
+          .failures = running.job->failures()};
+}
+
+std::vector<RunningBatch> BatchCounters::running(std::optional<std::string_view> owner) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<RunningBatch> list;
+  for (const auto& [number, running] : running_) {
+    const BatchRecord& record = running.record;
+    if (owner && record.owner != *owner) continue;
+    list.push_back({.id = record.id,
+                    .owner = record.owner,
+                    .url = std::string(url_of(record.request)),
+                    .models = record.models,
+                    .counts = running.job->counts(),
+                    .progress = progress_of(running)});
+  }
+  return list;
+}
+
 Result<void> LiveBatches::load() {
   std::vector<std::string> warnings;
   Result<std::vector<BatchRecord>> records = table_.unfinished(clock_.unix_seconds(), warnings);
@@ -75,7 +103,7 @@ void LiveBatches::release(const Lock&, LiveBatch& batch) {
 }
 
 void LiveBatches::job_began(const Lock&, LiveBatch& batch, std::shared_ptr<BatchJob> job) {
-  counters_.began(batch.record.number, job, batch.record.counts);
+  counters_.began(batch.record, job);
   batch.job = std::move(job);
 }
 
@@ -94,6 +122,7 @@ RequestCounts LiveBatches::counts_of(const LiveBatch& batch) {
 
 void LiveBatches::save_counts(const Lock&, LiveBatch& batch) {
   batch.record.counts = counts_of(batch);
+  batch.record.usage = batch.job->usage();
   (void)table_.update(batch.record);
 }
 
@@ -104,6 +133,7 @@ void LiveBatches::save_all_counts(const Lock&) {
     if (counts == batch->record.counts) continue;
     BatchRecord record = batch->record;
     record.counts = counts;
+    record.usage = batch->job->usage();
     if (table_.update(record)) batch->record = std::move(record);
   }
 }

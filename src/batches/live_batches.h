@@ -26,8 +26,10 @@
 #include "batch/line_source.h"
 #include "batches/batch_host.h"
 #include "batches/batch_job.h"
+#include "batches/batch_progress.h"
 #include "batches/batch_record.h"
 #include "batches/batch_state.h"
+#include "report/progress.h"
 
 namespace windrow::batches {
 
@@ -68,11 +70,29 @@ class BatchCounters {
     ++sums_.by_status.at(static_cast<size_t>(to));
   }
 
-  // The rows of a batch run; `before` are its counts from earlier runs.
-  void began(int64_t batch, std::shared_ptr<const BatchJob> job, const RequestCounts& before) {
+  // The rows of a batch run; the counts of `record` are those of earlier runs.
+  void began(const BatchRecord& record, std::shared_ptr<const BatchJob> job) {
     const std::scoped_lock lock(mutex_);
-    running_[batch] = {std::move(job), before};
+    running_.insert_or_assign(record.number, Running{.record = record, .job = std::move(job)});
   }
+
+  // Takes a reading of each batch whose rows run; call it about once a second.
+  void observe() {
+    const std::scoped_lock lock(mutex_);
+    for (auto& [batch, running] : running_)
+      running.progress.observe(running.job->reading());
+  }
+
+  // Nothing for a batch whose rows do not run.
+  std::optional<BatchProgress> progress(int64_t batch) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = running_.find(batch);
+    if (found == running_.end()) return std::nullopt;
+    return progress_of(found->second);
+  }
+
+  // In the order of creation; with `owner` only that key's.
+  std::vector<RunningBatch> running(std::optional<std::string_view> owner) const;
 
   // Its job has ended; what the job counted stays in the sums.
   void ended(int64_t batch) {
@@ -93,14 +113,17 @@ class BatchCounters {
 
  private:
   struct Running {
+    BatchRecord record;  // as it was when its rows began to run
     std::shared_ptr<const BatchJob> job;
-    RequestCounts before;
+    report::Progress progress = {};
   };
+
+  static BatchProgress progress_of(const Running& running);
 
   static void add(const Running& running, BatchReadings& readings) {
     const RequestCounts now = running.job->counts();
-    readings.rows_completed += now.completed - running.before.completed;
-    readings.rows_failed += now.failed - running.before.failed;
+    readings.rows_completed += now.completed - running.record.counts.completed;
+    readings.rows_failed += now.failed - running.record.counts.failed;
   }
 
   mutable std::mutex mutex_;
@@ -184,8 +207,13 @@ class LiveBatches {
 
   BatchRecord record_of(const LiveBatch& batch) const;
 
-  // Does not block: for the event loop.
+  // None of these blocks: for the event loop.
   BatchReadings readings() const { return counters_.read(); }
+  std::vector<RunningBatch> running(std::optional<std::string_view> owner) const {
+    return counters_.running(owner);
+  }
+  std::optional<BatchProgress> progress(int64_t batch) const { return counters_.progress(batch); }
+  void observe_progress() { counters_.observe(); }
 
  private:
   BatchTable& table_;

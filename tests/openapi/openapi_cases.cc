@@ -251,6 +251,18 @@ void add_storage() {
   batch.output_file_id = "file-2";
   batch.error_file_id = "file-3";
   add("Batch", batches::batch_json(batch, "the disk is full"));
+  batches::BatchProgress progress;
+  add("Batch", batches::batch_json(batch, "", progress));
+  add("RunningBatch", batches::running_json({.id = "batch_1", .url = "/v1/embeddings"}));
+  progress.left = std::chrono::seconds(4);
+  progress.failures = {{.status = 400, .code = "invalid_value", .rows = 1},
+                       {.status = 0, .code = "batch_expired", .rows = 2}};
+  add("Batch", batches::batch_json(batch, "its key has no tokens", progress));
+  add("RunningBatch", batches::running_json({.id = "batch_1",
+                                             .owner = "alice",
+                                             .url = "/v1/embeddings",
+                                             .models = {"m"},
+                                             .progress = progress}));
 }
 
 // What memory banks hold, at its least and at its most. Lists and replies of few members are judged

@@ -192,8 +192,10 @@ http::ServerReply Pages::metrics(const Asked&, const RequestContext& by) const {
 http::ServerReply Pages::requests(const Asked&, const RequestContext& by) const {
   std::optional<std::string_view> of_key;
   if (!by.sees_all()) of_key = by.record().key;
-  return {.body = boost::json::serialize(
-              sources_.live.to_json(sources_.clock.now(), kShownMax, of_key))};
+  json::object page = sources_.live.to_json(sources_.clock.now(), kShownMax, of_key);
+  for (const std::unique_ptr<ServerPart>& part : sources_.parts)
+    part->add_requests(page, of_key);
+  return {.body = json::serialize(page)};
 }
 
 http::ServerReply Pages::response(const Asked& asked, const RequestContext& by) const {

@@ -114,6 +114,14 @@ void StorageCalls::metrics(MetricsWriter& page) const {
   add_storage_metrics(reading, page);
 }
 
+void StorageCalls::add_requests(json::object& page, std::optional<std::string_view> key) const {
+  if (storage_.batches == nullptr) return;
+  json::array running;
+  for (const batches::RunningBatch& batch : storage_.batches->running(key))
+    running.push_back(batches::running_json(batch));
+  page["batches"] = std::move(running);
+}
+
 json::object StorageCalls::openapi() const {
   return json::parse(embedded::kStorageOpenapiJson).as_object();
 }
@@ -251,7 +259,7 @@ PartAnswer StorageCalls::list_batches(const StorageRequest& request) const {
   const auto& page = std::get<batches::BatchPage>(found);
   json::array data;
   for (const batches::BatchView& view : page.batches)
-    data.push_back(batches::batch_json(view.record, view.note));
+    data.push_back(batches::batch_json(view.record, view.note, view.progress));
   return reply_of(list_page(std::move(data), page.has_more));
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,7 @@ class StorageCalls final : public ServerPart {
 
   void add_routes(const Add& add) override;
   void metrics(MetricsWriter& page) const override;
+  void add_requests(boost::json::object& page, std::optional<std::string_view> key) const override;
   boost::json::object openapi() const override;
   void stop() override { workers_.stop(); }
 

@@ -15,7 +15,7 @@ http::ServerReply reply_of(const boost::json::object& object) {
 PartAnswer reply_of(const batches::Reply<batches::BatchView>& reply) {
   if (const auto* failure = std::get_if<llm::Failure>(&reply)) return *failure;
   const auto& view = std::get<batches::BatchView>(reply);
-  return reply_of(batches::batch_json(view.record, view.note));
+  return reply_of(batches::batch_json(view.record, view.note, view.progress));
 }
 
 PartAnswer reply_of(const batches::Reply<batches::StoredFile>& reply) {
