@@ -40,6 +40,9 @@ install(FILES packaging/windrow.bash RENAME windrow
 install(FILES packaging/_windrow DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 install(FILES packaging/systemd/windrow.service packaging/systemd/windrow.toml
   DESTINATION "${CMAKE_INSTALL_DATADIR}/windrow/systemd")
+install(FILES packaging/prometheus/prometheus.yml packaging/prometheus/windrow.rules.yml
+    packaging/prometheus/windrow-dashboard.json
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/windrow/prometheus")
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow")
 
 # The licences of what becomes part of the program: static libraries and headers.

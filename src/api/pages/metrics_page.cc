@@ -317,6 +317,7 @@ std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadin
   add_residences(readings.models, page);
   add_upstreams(readings.models, page);
   if (add_others) add_others(page);
+  add_process_metrics(readings.process, page);
   return page.finish();
 }
 

@@ -12,6 +12,7 @@
 #include "api/calls/model_registry.h"
 #include "api/keys/key_accounts.h"
 #include "api/pages/metrics_writer.h"
+#include "api/pages/process_reading.h"
 #include "api/pages/serve_metrics.h"
 #include "dispatch/dispatcher.h"
 #include "llm/backend.h"
@@ -50,6 +51,7 @@ struct PageReadings {
   int64_t responses_kept = 0;  // ResponseStore
   int64_t responses_kept_bytes = 0;
   std::vector<ModelReading> models;
+  ProcessReading process = {};
 };
 
 // `add_others`, which may be empty, adds families behind these.

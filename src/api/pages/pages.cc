@@ -182,6 +182,7 @@ http::ServerReply Pages::metrics(const Asked&, const RequestContext& by) const {
                         .responses_kept = static_cast<int64_t>(sources_.responses.count()),
                         .responses_kept_bytes = static_cast<int64_t>(sources_.responses.bytes())};
   if (sources_.models) readings.models = sources_.models();
+  readings.process = read_process();
   return {.content_type = kMetricsContentType,
           .body = metrics_page(sources_.metrics.read(), readings, [this](MetricsWriter& page) {
             for (const std::unique_ptr<ServerPart>& part : sources_.parts)
