@@ -176,6 +176,7 @@ def bash(commands):
                      + ["--no-color", "--help"])
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
     doctor = " ".join([flag for _, flag, _, _ in commands["doctor"]] + ["--help"])
+    compare = " ".join([flag for _, flag, _, _ in commands["compare"]] + ["--help"])
     tokenize = " ".join([flag for _, flag, _, _ in commands["tokenize"]] + ["--help"])
     memory = " ".join([flag for _, flag, _, _ in commands["memory"]]
                       + ["--no-color", "--help"])
@@ -219,6 +220,7 @@ _windrow() {{
     serve) flags='{serve}' ;;
     status) flags='{status}' ;;
     doctor) flags='{doctor}' ;;
+    compare) flags='{compare}' ;;
     tokenize) flags='{tokenize}' ;;
     memory) flags='{memory}' ;;
     sessions) flags='{sessions}' ;;
@@ -279,6 +281,7 @@ def zsh(commands):
     serve = zsh_flags(flags_of(commands, "serve"))
     status = zsh_flags(commands["status"])
     doctor = zsh_flags(commands["doctor"])
+    compare = zsh_flags(commands["compare"])
     tokenize = zsh_flags(commands["tokenize"])
     memory = zsh_flags(commands["memory"])
     sessions = zsh_flags(commands["sessions"])
@@ -291,6 +294,7 @@ def zsh(commands):
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
   local -a sim_flags doctor_flags tokenize_flags memory_flags sessions_flags exec_flags
+  local -a compare_flags
   commands=(
 {names}
   )
@@ -339,6 +343,10 @@ _windrow() {{
 {keys}
     '--help[explain the command]'
   )
+  compare_flags=(
+{compare}
+    '--help[explain the command]'
+  )
   status_flags=(
 {status}
     '--help[explain the command]'
@@ -365,6 +373,7 @@ _windrow() {{
     serve) _arguments $serve_flags ;;
     keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
     status) _arguments $status_flags '1:results:_files' ;;
+    compare) _arguments $compare_flags '1:results:_files' '2:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
     doctor) _arguments $doctor_flags ;;
     tokenize) _arguments $tokenize_flags '1:text:_files' ;;

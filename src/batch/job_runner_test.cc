@@ -54,7 +54,15 @@ TEST_F(JobRunnerTest, EveryRowGetsItsLine) {
   EXPECT_EQ(counters.rows_done(), 55);
   EXPECT_EQ(counters.prompt_tokens, 150);
   EXPECT_EQ(counters.completion_tokens, 100);
+  EXPECT_EQ(counters.texts, 0) << "these are answers";
   EXPECT_EQ(counters.attempts, 51);
+  int64_t failed = 0;
+  for (const FailureKind& kind : counters.failures.read()) {
+    failed += kind.rows;
+    if (kind.code == "cannot") EXPECT_EQ(kind.status, 400);
+    if (kind.code == "invalid_json_line") EXPECT_EQ(kind.status, 0);
+  }
+  EXPECT_EQ(failed, 5);
   EXPECT_EQ(counters.rows_queued, 0);
   EXPECT_EQ(counters.rows_in_flight, 0);
   EXPECT_EQ(counters.rows_unwritten, 0);
@@ -62,6 +70,24 @@ TEST_F(JobRunnerTest, EveryRowGetsItsLine) {
   EXPECT_EQ(counters.input_bytes_total, static_cast<int64_t>(input.size()));
   EXPECT_EQ(counters.log_bytes, static_cast<int64_t>(memory_.get("r.jsonl").size() +
                                                      memory_.get("r.errors.jsonl").size()));
+}
+
+TEST_F(JobRunnerTest, EmbeddingsAreCountedAsTexts) {
+  const auto embed = [](const llm::Request& request) -> llm::Outcome {
+    llm::Answer answer;
+    answer.embeddings.resize(request.inputs.size(), {1.0F});
+    answer.usage = {.prompt_tokens = 4};
+    return answer;
+  };
+  const JobOutcome outcome = run_job(
+      memory_, {.input = R"({"custom_id":"a","url":"/v1/embeddings","body":{"input":["x","y"]}})"
+                         "\n"
+                         R"({"custom_id":"b","url":"/v1/embeddings","body":{"input":"z"}})"
+                         "\n",
+                .script = embed});
+  ASSERT_TRUE(outcome.completed()) << outcome.error();
+  EXPECT_EQ(outcome.counters->rows_of_texts, 2);
+  EXPECT_EQ(outcome.counters->texts, 3);
 }
 
 TEST_F(JobRunnerTest, WithoutFailuresTheCodeIsZero) {

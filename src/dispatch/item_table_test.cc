@@ -65,6 +65,21 @@ TEST(ItemTable, RetriesAreDueInTheirOrder) {
   EXPECT_EQ(table.queued_and_backoff(), (std::vector<ItemId>{ItemId(2), ItemId(1)}));
 }
 
+TEST(ItemTable, SaysHowManyAreTriedAgainAndHowOftenAtMost) {
+  ItemTable table;
+  EXPECT_EQ(table.retries(3), RetryReading{});
+  ItemTable::Record& refused = table.add(at(1), work(1), 0);
+  refused.attempts.refused = 4;
+  table.set_backoff(refused, at(20));
+  EXPECT_EQ(table.retries(3), (RetryReading{.waiting = 1, .try_next = 1, .tries_max = 3}));
+  ItemTable::Record& failed = table.add(at(1), work(2), 0);
+  failed.attempts.used = 1;
+  table.set_backoff(failed, at(10));
+  EXPECT_EQ(table.retries(3), (RetryReading{.waiting = 2, .try_next = 2, .tries_max = 3}));
+  table.set_state(table.at(ItemId(2)), QueueState::kInFlight);
+  EXPECT_EQ(table.retries(3).waiting, 1) << "what is in flight waits no more";
+}
+
 TEST(ItemTable, ADeadlineHoldsUntilTheItemIsInFlight) {
   ItemTable table;
   WorkItem item = work(1);
