@@ -120,7 +120,7 @@ TEST_F(JobStatusTest, ARunningJobHasTotalRateAndTimeLeft) {
   EXPECT_THAT(text, HasSubstr("rows          2 succeeded, 2 failed, 12 left\n"
                               "progress      4 of 16 (25.0 %) rows, 2 failed\n"
                               "rate          0.50 rows/s, 20.0 prompt and 10.0 output tokens/s\n"
-                              "time          8 s so far, about 24 s left\n"
+                              "time          8.0 s so far, about 24 s left\n"
                               "retries       3 trying again, 2 of 3\n"
                               "server        gpu1:8000 3/8\n"));
   const boost::json::object json = status_to_json(status(), nullptr);

@@ -130,6 +130,7 @@ TEST(Summary, TheFileHoldsEveryNumber) {
                  "dispatch": {"calls": 0, "retries": 0, "shared_answers": 0, "cached_answers": 0,
                               "batches": 0, "batched_rows": 0, "cost_usd": 0.0},
                  "upstreams": []},
+    "runs": [],
     "settings": {"rows-max": {"value": 16, "source": "windrow.toml:1"},
                  "set": {"value": {}, "source": "default"}},
     "log_bytes": {"results": 7, "errors": 0}})"));

@@ -77,7 +77,7 @@ TEST_F(StatusWatchTest, ATerminalHasOneBlockThatEndsWithTheJob) {
             "job           running: process 1\n"
             "progress      1 of 100 (1.0 %) rows\n"
             "rate          0 rows/s, 0 prompt and 0 output tokens/s, 0 rows in batch\n"
-            "time          1 s so far, time left not known yet\n"
+            "time          1.0 s so far, time left not known yet\n"
             "Ctrl-C ends this display, not the job.\n");
   EXPECT_THAT(drawn[1], ::testing::StartsWith("\x1b[5F\x1b[Jjob "));
   EXPECT_THAT(drawn[1], HasSubstr("2 of 100"));

@@ -228,10 +228,14 @@ TEST_F(ConsoleTest, JsonGivesEventsAndNothingElseOnStandardOutput) {
             "{\"event\": \"note\", \"message\": \"a note\"}\n"
             "{\"event\": \"warning\", \"message\": \"careful\"}\n"
             "{\"event\": \"progress\", \"phase\": \"running\", \"rows_done\": 30, "
-            "\"rows_total\": 100, \"rows_failed\": 2, \"rows_in_batch\": 4, \"rows_per_s\": 2.0, "
+            "\"rows_total\": 100, \"rows_failed\": 2, \"failures\": [], "
+            "\"retrying\": {\"rows\": 0, \"attempt\": 0, \"attempts_max\": 0}, "
+            "\"rows_in_batch\": 4, \"rows_per_s\": 2.0, \"texts_per_s\": 0.0, "
             "\"prompt_tokens_per_s\": 0.0, \"prompt_reused\": 0.0, "
-            "\"generated_tokens_per_s\": 0.0, "
-            "\"device_bytes_used\": 0, \"device_bytes_max\": 0, \"left_s\": null, "
+            "\"generated_tokens_per_s\": 0.0, \"prompts_only\": false, "
+            "\"texts_only\": false, \"one_text_a_row\": false, "
+            "\"device_bytes_used\": 0, \"device_bytes_max\": 0, \"elapsed_s\": 0.0, "
+            "\"left_s\": null, "
             "\"upstreams\": []}\n");
 }
 
