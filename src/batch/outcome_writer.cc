@@ -34,19 +34,20 @@ void add_success(const RowOutcome& row, const llm::Usage& usage, GroupSums& sums
 }
 
 void count_successes(const GroupSums& sums, JobCounters& counters) {
-  counters.rows_succeeded += sums.succeeded;
   counters.prompt_tokens += sums.tokens.prompt;
   counters.cached_tokens += sums.tokens.cached;
   counters.completion_tokens += sums.tokens.completion;
   counters.reasoning_tokens += sums.tokens.reasoning;
   counters.rows_of_texts += sums.rows_of_texts;
   counters.texts += sums.texts;
+  // Last, so that a reader that sees a row sees what it used.
+  counters.rows_succeeded += sums.succeeded;
 }
 
 void count_failures(const GroupSums& sums, JobCounters& counters) {
-  counters.rows_failed += static_cast<int64_t>(sums.failures.size());
   for (const auto& [status, code] : sums.failures)
     counters.failures.add(status, code);
+  counters.rows_failed += static_cast<int64_t>(sums.failures.size());
 }
 
 }  // namespace
