@@ -65,7 +65,7 @@ void check(int level, uint64_t schemas, const TrialOptions& options) {
   }
 }
 
-class Levels : public testing::TestWithParam<int> {};
+class Levels : public ::testing::TestWithParam<int> {};
 
 TEST_P(Levels, CompactAnswersAreValidAndValidOnesAreAccepted) {
   check(GetParam(), windrow::testing::rounds(4U, 10U), {});
@@ -83,7 +83,7 @@ TEST_P(Levels, AnswersInAnyOrderAreToo) {
   check(GetParam(), windrow::testing::rounds(2U, 6U), options);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Levels, testing::Range(1, kLevels + 1));
+INSTANTIATE_TEST_SUITE_P(All, Levels, ::testing::Range(1, kLevels + 1));
 
 TEST(Generator, GivesTheSameForTheSameSeed) {
   for (int level = 1; level <= kLevels; ++level) {
@@ -148,7 +148,7 @@ TEST(BrokenBytes, AreNotAccepted) {
     const SchemaCase schema = make_schema(level, seed);
     const auto grammar = grammar::schema_grammar(written_schema(schema), {});
     if (!grammar) {
-      EXPECT_THAT(grammar.error().message, testing::HasSubstr("states")) << schema.name;
+      EXPECT_THAT(grammar.error().message, ::testing::HasSubstr("states")) << schema.name;
       continue;
     }
     const grammar::Matcher start(
@@ -177,7 +177,7 @@ TEST(Places, AreTheSameByEveryWay) {
     const SchemaCase schema = make_schema(1 + static_cast<int>(seed % kLevels), seed);
     const auto grammar = grammar::schema_grammar(written_schema(schema), {});
     if (!grammar) {
-      EXPECT_THAT(grammar.error().message, testing::HasSubstr("states")) << schema.name;
+      EXPECT_THAT(grammar.error().message, ::testing::HasSubstr("states")) << schema.name;
       continue;
     }
     const auto compiled =
