@@ -27,6 +27,7 @@ COMMANDS = [
     ("keys", "API keys of a server"),
     ("probe", "find the best concurrency for a server"),
     ("sim-upstream", "a simulated server for rehearsals, with faults on demand"),
+    ("rpc-worker", "lend the devices of this machine to another one"),
 ]
 
 
@@ -77,7 +78,7 @@ def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
     for command in ("run", "exec", "serve", "retry", "status", "compare", "doctor", "tokenize",
-                    "memory", "sessions", "keys", "probe", "sim-upstream"):
+                    "memory", "sessions", "keys", "probe", "sim-upstream", "rpc-worker"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
@@ -130,6 +131,7 @@ def manual(commands):
     version = read("../VERSION").strip()
     page = read("windrow.1.in").replace("@VERSION@", version)
     page = page.replace("@SIM_FLAGS@", manual_flags(commands["sim-upstream"]))
+    page = page.replace("@RPC_WORKER_FLAGS@", manual_flags(commands["rpc-worker"]))
     page = page.replace("@SERVE_FLAGS@", manual_flags(commands["serve"]))
     page = page.replace("@NOT_OF_SERVE@", ", ".join(f"\\fB{roff(flag)}\\fR"
                                                     for flag in sorted(NOT_OF_SERVE)))
@@ -185,6 +187,7 @@ def bash(commands):
     keys = " ".join([flag for _, flag, _, _ in commands["keys"]] + ["--help"])
     probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
+    worker = " ".join([flag for _, flag, _, _ in commands["rpc-worker"]] + ["--help"])
     newline = "\n"
     return f"""# bash completion for windrow. Made of --help by generate.py.
 
@@ -227,6 +230,8 @@ _windrow() {{
     keys) flags='{keys}' ;;
     probe) flags='{probe}' ;;
     sim-upstream) flags='{sim}' ;;
+    rpc-worker) flags='{worker}' ;;
+    inspect) flags='--rpc --json --help' ;;
   esac
   case $before in
 {newline.join(cases)}
@@ -288,13 +293,14 @@ def zsh(commands):
     keys = zsh_flags(commands["keys"])
     probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
+    worker = zsh_flags(commands["rpc-worker"])
     return f"""#compdef windrow
 # zsh completion for windrow. Made of --help by generate.py.
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
   local -a sim_flags doctor_flags tokenize_flags memory_flags sessions_flags exec_flags
-  local -a compare_flags
+  local -a compare_flags worker_flags
   commands=(
 {names}
   )
@@ -359,6 +365,10 @@ _windrow() {{
 {sim}
     '--help[explain the command]'
   )
+  worker_flags=(
+{worker}
+    '--help[explain the command]'
+  )
   if ((CURRENT == 2)); then
     _describe command commands
     return
@@ -374,7 +384,8 @@ _windrow() {{
     keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
     status) _arguments $status_flags '1:results:_files' ;;
     compare) _arguments $compare_flags '1:results:_files' '2:results:_files' ;;
-    inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
+    inspect) _arguments '*--rpc[devices of this worker]:host\\:port: ' '--json[as JSON]' \\
+      '--help[explain the command]' '1:model:_files' ;;
     doctor) _arguments $doctor_flags ;;
     tokenize) _arguments $tokenize_flags '1:text:_files' ;;
     memory) _arguments $memory_flags '1:what:(retain recall consolidate show)' '2:bank:_files' \\
@@ -383,6 +394,7 @@ _windrow() {{
     config) _arguments $run_flags $flags '1:what:(show)' ;;
     probe) _arguments $probe_flags ;;
     sim-upstream) _arguments $sim_flags ;;
+    rpc-worker) _arguments $worker_flags ;;
   esac
 }}
 

@@ -57,6 +57,7 @@ int run(const std::vector<std::string>& arguments) {
           [](const ConfigFlagsCommand&) { return config_flags_command(); },
           [&](const ProbeCommand& probe) { return probe_command(probe, environment); },
           [](const SimUpstreamCommand& sim) { return sim_upstream_command(sim); },
+          [](const RpcWorkerCommand& worker) { return rpc_worker_command(worker); },
           [](const HelpCommand& help) {
             fmt::print("{}", help.text);
             return 0;

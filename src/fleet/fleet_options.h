@@ -24,8 +24,8 @@ namespace windrow::fleet {
 // Options for all models in this process.
 struct EngineOptions {
   std::string backends_folder;  // libllama's plug-ins for devices; empty: those of this build
-  std::string device;           // empty: the best one
-  int32_t gpu_layers = -1;      // -1: as many as the model has
+  std::vector<std::string> rpc_workers;  // HOST:PORT of each
+  engine::DeviceChoice devices;
 
   int32_t context_tokens = 0;  // for all rows together; 0: by the model and the free memory
   int32_t rows_max = 32;

@@ -110,8 +110,7 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
 engine::LlamaModelOptions llama_options(const ModelChoice& choice,
                                         const EngineOptions& engine_options,
                                         std::stop_token unwanted) {
-  return {.gpu_layers = engine_options.gpu_layers,
-          .device = engine_options.device,
+  return {.devices = engine_options.devices,
           .adapters = choice.adapters,
           .unwanted = std::move(unwanted)};
 }

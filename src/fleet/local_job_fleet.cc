@@ -27,7 +27,7 @@ llm::BackendStats BackendGroup::stats() const {
 Result<void> JobModels::load(const ModelChoice& choice, const LoadOptions& how) {
   if (!library_ && !is_simulated(choice)) {
     Result<std::unique_ptr<engine::LlamaLibrary>> library =
-        engine::LlamaLibrary::start(options_.backends_folder);
+        engine::LlamaLibrary::start(options_.backends_folder, options_.rpc_workers);
     if (!library) return library.error();
     library_ = *std::move(library);
   }

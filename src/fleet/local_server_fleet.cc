@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "base/hash.h"
-#include "engine/llama/memory_plan.h"
+#include "engine/llama/device_choice.h"
 #include "fleet/load_tokenizer.h"
 #include "queueing/reserve.h"
 
@@ -106,19 +106,24 @@ LocalServerFleet::~LocalServerFleet() = default;
 Result<void> LocalServerFleet::start_library() {
   if (std::ranges::all_of(choices(), is_simulated)) return {};
   Result<std::unique_ptr<engine::LlamaLibrary>> library =
-      engine::LlamaLibrary::start(options_.engine.backends_folder);
+      engine::LlamaLibrary::start(options_.engine.backends_folder, options_.engine.rpc_workers);
   if (!library) return library.error();
   library_ = *std::move(library);
   return {};
 }
 
 // 0: there is no limit.
-uint64_t LocalServerFleet::memory_of_device() const {
+Result<uint64_t> LocalServerFleet::memory_of_devices() const {
   if (!library_) return 0;
   const std::vector<engine::Device> devices = library_->devices();
-  const engine::Device& device = devices[engine::memory_device(
-      devices, {.gpu_layers = options_.engine.gpu_layers, .device = options_.engine.device})];
-  return static_cast<uint64_t>(kFreeMemoryShare * static_cast<double>(device.memory_free_bytes));
+  const Result<engine::ChosenDevices> chosen =
+      engine::choose_devices(devices, options_.engine.devices);
+  if (!chosen) return chosen.error();
+  std::vector<uint64_t> free_bytes;
+  for (const size_t holder : chosen->holders)
+    free_bytes.push_back(devices[holder].memory_free_bytes);
+  const auto free = static_cast<double>(engine::shared_free_bytes(free_bytes, chosen->shares));
+  return static_cast<uint64_t>(kFreeMemoryShare * free);
 }
 
 Result<std::vector<ModelEstimate>> LocalServerFleet::estimate_models(uint64_t memory_bytes) const {
@@ -206,8 +211,10 @@ Result<void> LocalServerFleet::open(const ServerStart& start) {
   for (const ModelChoice& choice : choices())
     tokenizers_.push_back(lazy_tokenizer(library_.get(), choice, clock_));
 
+  const Result<uint64_t> of_devices = memory_of_devices();
+  if (!of_devices) return of_devices.error();
   const uint64_t memory_bytes =
-      local_.pool.memory_bytes > 0 ? local_.pool.memory_bytes : memory_of_device();
+      local_.pool.memory_bytes > 0 ? local_.pool.memory_bytes : *of_devices;
   Result<std::vector<ModelEstimate>> estimates = estimate_models(memory_bytes);
   if (!estimates) return estimates.error();
   estimates_ = *std::move(estimates);

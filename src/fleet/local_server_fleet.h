@@ -59,7 +59,7 @@ class LocalServerFleet final : public ServerFleet {
 
   const std::vector<ModelChoice>& choices() const { return local_.choices; }
   Result<void> start_library();
-  uint64_t memory_of_device() const;
+  Result<uint64_t> memory_of_devices() const;
   Result<std::vector<ModelEstimate>> estimate_models(uint64_t memory_bytes) const;
   engine::ManagedModel managed_model(size_t index, const LoadOptions& how) const;
   void add_dispatcher(size_t index);

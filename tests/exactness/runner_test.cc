@@ -75,9 +75,10 @@ TEST_F(Runner, AnEncoderIsLoadedButAnswersNothing) {
 TEST_F(Runner, AModelWithoutMemoryGetsNoRunner) {
   LlamaLibrary& started = library();  // before any model: it brings the devices
   const PlainModel bert(test_model("bert", "f32"));
-  const auto runner = engine::LlamaRunner::make(
-      started, *bert.get(), *ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), {},
-      "bert.gguf", {.architecture = "bert", .context_trained = 512}, {});
+  const engine::HostingDevices cpu({ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU)});
+  const auto runner =
+      engine::LlamaRunner::make(started, *bert.get(), cpu, {}, "bert.gguf",
+                                {.architecture = "bert", .context_trained = 512}, {});
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().message,
             "bert keeps no memory of what came before (it is an encoder): it cannot generate text; "
@@ -135,7 +136,7 @@ TEST_F(Runner, RefusesOptionsThatCannotBe) {
       "--batch-tokens is 32, but --rows-max 64 rows need a token each; raise the one or lower "
       "the other");
   const auto wrong_device =
-      LlamaModel::load(library(), test_model("qwen3", "f32"), {.device = "toaster"});
+      LlamaModel::load(library(), test_model("qwen3", "f32"), {.devices = {.names = "toaster"}});
   ASSERT_FALSE(wrong_device);
   EXPECT_TRUE(
       wrong_device.error().message.starts_with("there is no device \"toaster\"; this machine has "))

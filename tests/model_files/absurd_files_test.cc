@@ -47,7 +47,7 @@ class AbsurdFiles : public ::testing::Test {
   // Loads the file and opens the context that its model is made for.
   Result<void> open() const {
     Result<std::unique_ptr<LlamaModel>> model =
-        LlamaModel::load(*library_, path_, {.gpu_layers = 0});
+        LlamaModel::load(*library_, path_, {.devices = {.gpu_layers = 0}});
     if (!model) return model.error();
     if ((*model)->facts().encoder_only) {
       auto runner = (*model)->make_embedding_runner({.input_tokens_max = 64, .threads = 1});

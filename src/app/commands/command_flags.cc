@@ -95,7 +95,15 @@ const std::array<Flag<CompareCommand>, 3> kCompareFlags = {{
     {.name = "json", .help = "as one JSON object", .set = set_switch<&CompareCommand::json>},
 }};
 
-const std::array<Flag<InspectCommand>, 1> kInspectFlags = {{
+const std::array<Flag<InspectCommand>, 2> kInspectFlags = {{
+    {.name = "rpc",
+     .value_name = "HOST:PORT",
+     .help = "list the devices of this worker, too (repeatable)",
+     .repeatable = true,
+     .set = [](std::string_view text, InspectCommand& command) -> Result<void> {
+       command.rpc_workers.emplace_back(text);
+       return {};
+     }},
     {.name = "json", .help = "as one JSON object", .set = set_switch<&InspectCommand::json>},
 }};
 

@@ -47,6 +47,7 @@ std::string sessions_help_text();
 std::string config_help_text();
 std::string keys_help_text();
 std::string probe_help_text();
+std::string rpc_worker_help_text();
 std::string sim_upstream_help_text();
 
 }  // namespace windrow::app

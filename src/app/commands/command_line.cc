@@ -494,6 +494,14 @@ Result<Command> parse_sim_upstream(std::span<const std::string> arguments) {
                                         arguments);
 }
 
+Result<Command> parse_rpc_worker(std::span<const std::string> arguments) {
+  return parse_form<RpcWorkerCommand>({.name = "windrow rpc-worker",
+                                       .help = rpc_worker_help_text,
+                                       .flags = rpc_worker_flags(),
+                                       .check = check_rpc_worker},
+                                      arguments);
+}
+
 Result<Command> parse_probe(std::span<const std::string> arguments) {
   return parse_form<ProbeCommand>({.name = "windrow probe",
                                    .help = probe_help_text,
@@ -557,12 +565,14 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "keys") return parse_keys(rest);
   if (word == "probe") return parse_probe(rest);
   if (word == "sim-upstream") return parse_sim_upstream(rest);
+  if (word == "rpc-worker") return parse_rpc_worker(rest);
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
       {"run", "exec", "retry", "serve", "status", "compare", "inspect", "doctor", "tokenize",
-       "memory", "sessions", "config", "keys", "probe", "sim-upstream", "--version", "--help"});
+       "memory", "sessions", "config", "keys", "probe", "sim-upstream", "rpc-worker", "--version",
+       "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/commands/probe_options.h"
+#include "app/commands/rpc_worker_options.h"
 #include "app/commands/sim_upstream_options.h"
 #include "app/settings/resolve_settings.h"
 #include "base/result.h"
@@ -65,6 +66,7 @@ struct CompareCommand {
 
 struct InspectCommand {
   std::string model;
+  std::vector<std::string> rpc_workers;  // their devices are listed, too
   bool json = false;
 };
 
@@ -139,7 +141,7 @@ using Command =
     std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand, CompareCommand,
                  InspectCommand, DoctorCommand, TokenizeCommand, MemoryCommand, SessionsCommand,
                  ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
-                 ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+                 ProbeCommand, SimUpstreamCommand, RpcWorkerCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -157,6 +157,7 @@ TEST(CommandLine, OtherCommands) {
   EXPECT_EQ(std::get<HelpCommand>(*parse("tokenize --help")).text, tokenize_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("sim-upstream --help")).text, sim_upstream_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("rpc-worker --help")).text, rpc_worker_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text());
 }
 
@@ -319,7 +320,7 @@ TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
   std::istringstream stream(run_help_text() + exec_help_text() + serve_help_text() +
                             keys_help_text() + help_text() + inspect_help_text() +
                             compare_help_text() + status_help_text() + tokenize_help_text() +
-                            config_help_text() + sim_upstream_help_text());
+                            config_help_text() + sim_upstream_help_text() + rpc_worker_help_text());
   for (std::string line; std::getline(stream, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

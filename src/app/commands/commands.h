@@ -124,4 +124,7 @@ int probe_command(const ProbeCommand& command, const Environment& environment);
 // does not.
 int sim_upstream_command(const SimUpstreamCommand& command);
 
+// `windrow rpc-worker`: serves the devices of this machine to others, until it is stopped.
+int rpc_worker_command(const RpcWorkerCommand& command);
+
 }  // namespace windrow::app

@@ -14,8 +14,8 @@
 #include "app/settings/model_settings.h"
 #include "app/settings/resolve_settings.h"
 #include "app/settings/serve_options.h"
+#include "engine/llama/device_choice.h"
 #include "engine/llama/llama_library.h"
-#include "engine/llama/memory_plan.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -24,17 +24,20 @@ namespace {
 constexpr int kExitFault = 1;
 constexpr int kExitNoCommand = 2;
 
-// The free memory of the device that such a model would be on.
-uint64_t free_bytes_for_models(const LibraryFacts& library, const MemoryFacts& memory,
-                               const Settings& settings) {
-  const uint64_t on_cpu = usable_memory(memory);
-  for (const engine::Device& device : library.devices) {
-    const bool chosen = settings.device.empty() ? device.kind == engine::DeviceKind::kGpu
-                                                : device.name == settings.device;
-    if (chosen && device.kind != engine::DeviceKind::kCpu && settings.gpu_layers != 0)
-      return device.memory_free_bytes;
+// The free memory of the devices that such a model would be on.
+Result<uint64_t> free_bytes_for_models(const LibraryFacts& library, const MemoryFacts& memory,
+                                       const Settings& settings) {
+  if (library.devices.empty()) return usable_memory(memory);
+  const Result<engine::ChosenDevices> chosen =
+      engine::choose_devices(library.devices, device_choice(settings));
+  if (!chosen) return chosen.error();
+  std::vector<uint64_t> free_bytes;
+  for (const size_t holder : chosen->holders) {
+    const engine::Device& device = library.devices[holder];
+    free_bytes.push_back(device.kind == engine::DeviceKind::kCpu ? usable_memory(memory)
+                                                                 : device.memory_free_bytes);
   }
-  return on_cpu;
+  return engine::shared_free_bytes(free_bytes, chosen->shares);
 }
 
 // What is wrong with the setting itself; there is nothing to try then.
@@ -98,7 +101,7 @@ int doctor_command(const DoctorCommand& command, const Environment& environment)
     return kExitNoCommand;
   }
   const Settings& settings = resolved->values;
-  const auto started = engine::LlamaLibrary::start(backends_folder());
+  const auto started = engine::LlamaLibrary::start(backends_folder(), settings.rpc_workers);
   engine::LlamaLibrary* const library = started ? started->get() : nullptr;
   const LibraryFacts facts =
       library_facts(library, started ? std::string() : started.error().message);
@@ -111,7 +114,9 @@ int doctor_command(const DoctorCommand& command, const Environment& environment)
   findings.push_back(check_cpu(cpu_facts(), facts));
   findings.push_back(check_devices(facts, gpu_files()));
   findings.push_back(check_memory_size(memory));
-  check_models(library, settings, free_bytes_for_models(facts, memory, settings), findings);
+  const Result<uint64_t> for_models = free_bytes_for_models(facts, memory, settings);
+  if (!for_models) findings.push_back(wrong_setting("device", for_models.error()));
+  check_models(library, settings, for_models ? *for_models : usable_memory(memory), findings);
   check_server(settings, findings);
 
   if (settings.json) {

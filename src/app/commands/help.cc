@@ -8,6 +8,7 @@
 
 #include "app/commands/flag_table.h"
 #include "app/commands/probe_options.h"
+#include "app/commands/rpc_worker_options.h"
 #include "app/commands/sim_upstream_options.h"
 #include "app/settings/settings.h"
 
@@ -107,6 +108,7 @@ std::string help_text() {
   text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
   text +=
       help_line("windrow sim-upstream", "a simulated server for rehearsals, with faults on demand");
+  text += help_line("windrow rpc-worker", "lend this machine's devices to another one");
   text += help_line("windrow --version", "which Windrow and which libllama");
   text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
   return text;
@@ -219,7 +221,7 @@ std::string compare_help_text() {
 }
 
 std::string inspect_help_text() {
-  return "windrow inspect MODEL.gguf [--json]\n\n"
+  return "windrow inspect MODEL.gguf [--rpc HOST:PORT]... [--json]\n\n"
          "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
          "https://... are downloaded first, once.\n\n" +
          table_help(inspect_flags());
@@ -347,6 +349,16 @@ std::string sim_upstream_help_text() {
       "until\n"
       "Ctrl-C. docs/sim-upstream.md has examples.\n";
   return text + table_help(sim_flags());
+}
+
+std::string rpc_worker_help_text() {
+  const std::string text =
+      "windrow rpc-worker [flags]\n\n"
+      "Lends the GPUs of this machine, or its CPU, to a Windrow on another machine, which holds a\n"
+      "part of a model there: windrow run ... --rpc HOST:PORT. Serves one client after the other\n"
+      "until Ctrl-C. Needs libggml's plug-in for RPC (./setup --device rpc). docs/devices.md has\n"
+      "examples.\n\n";
+  return text + table_help(rpc_worker_flags());
 }
 
 }  // namespace windrow::app

@@ -4,6 +4,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -50,6 +51,8 @@ std::string kind_of(const engine::Device& device) {
       return "GPU";
     case engine::DeviceKind::kIntegratedGpu:
       return "integrated GPU";
+    case engine::DeviceKind::kRemote:
+      return "RPC worker";
     case engine::DeviceKind::kOther:
       break;
   }
@@ -176,10 +179,12 @@ int inspect_command(const InspectCommand& command, const Environment& environmen
     return batch::exit_code(file.error());
   }
   const std::string& path = *file;
-  const auto library = engine::LlamaLibrary::start(backends_folder());
+  // That a worker ended is said by libggml.
+  if (!command.rpc_workers.empty()) std::signal(SIGPIPE, SIG_IGN);
+  const auto library = engine::LlamaLibrary::start(backends_folder(), command.rpc_workers);
   if (!library) {
     fmt::print(stderr, "windrow: {}\n", library.error().message);
-    return 3;
+    return library.error().kind == ErrorKind::kUnavailable ? 3 : 2;
   }
   // Whether it could be computed with, too.
   if (const Result<void> usable = engine::LlamaModel::rehearse(**library, path); !usable) {
@@ -187,7 +192,7 @@ int inspect_command(const InspectCommand& command, const Environment& environmen
     return usable.error().kind == ErrorKind::kUnavailable ? 3 : 2;
   }
   // Nothing is computed, so nothing need go to a GPU.
-  const auto model = engine::LlamaModel::load(**library, path, {.gpu_layers = 0});
+  const auto model = engine::LlamaModel::load(**library, path, {.devices = {.gpu_layers = 0}});
   if (!model) {
     fmt::print(stderr, "windrow: {}\n", model.error().message);
     return model.error().kind == ErrorKind::kUnavailable ? 3 : 2;

@@ -27,6 +27,12 @@ engine::FlashAttention flash_attention_of(std::string_view name) {
   return engine::FlashAttention::kAuto;
 }
 
+engine::SplitMode split_mode_of(std::string_view name) {
+  if (name == "row") return engine::SplitMode::kRow;
+  if (name == "none") return engine::SplitMode::kNone;
+  return engine::SplitMode::kLayer;
+}
+
 constexpr uint64_t kPartOfMachine = 16;
 
 // Less memory than this (in bytes) is taken for a number whose unit was forgotten.
@@ -61,10 +67,17 @@ std::string backends_folder() {
   return std::filesystem::is_directory(beside, error) ? beside.lexically_normal().string() : "";
 }
 
+engine::DeviceChoice device_choice(const Settings& settings) {
+  return {.names = settings.device,
+          .gpu_layers = static_cast<int32_t>(settings.gpu_layers),
+          .split = split_mode_of(settings.split_mode),
+          .shares = settings.tensor_split};
+}
+
 fleet::EngineOptions engine_options(SettingsOf command, const Settings& settings) {
   return {.backends_folder = backends_folder(),
-          .device = settings.device,
-          .gpu_layers = static_cast<int32_t>(settings.gpu_layers),
+          .rpc_workers = settings.rpc_workers,
+          .devices = device_choice(settings),
           .context_tokens = static_cast<int32_t>(settings.ctx_tokens),
           .rows_max = static_cast<int32_t>(settings.rows_max),
           .batch_tokens = static_cast<int32_t>(settings.batch_tokens),

@@ -18,6 +18,9 @@
 
 namespace windrow::app {
 
+// The devices that models go to.
+engine::DeviceChoice device_choice(const Settings& settings);
+
 fleet::EngineOptions engine_options(SettingsOf command, const Settings& settings);
 
 fleet::LocalFleetOptions local_fleet_options(SettingsOf command, const Settings& settings);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/settings/resolve_settings.h"
 #include "fleet/local_server_fleet.h"
 
 namespace windrow::app {
@@ -18,6 +19,31 @@ TEST(ReplyMemory, FollowsTheMachineWithinBounds) {
 
 TEST(ReplyMemory, IsWhatWasAskedFor) {
   EXPECT_EQ(reply_memory_bytes(3, 1000 * kGibibyte), size_t{3} << 20);
+}
+
+TEST(DeviceSettings, AreWhatTheEngineIsGiven) {
+  const fleet::EngineOptions options = engine_options(SettingsOf::kRun, {.device = "CUDA1,CUDA0",
+                                                                         .gpu_layers = 20,
+                                                                         .split_mode = "row",
+                                                                         .tensor_split = "3,1",
+                                                                         .rpc_workers = {"a:1"}});
+  EXPECT_EQ(options.devices.names, "CUDA1,CUDA0");
+  EXPECT_EQ(options.devices.gpu_layers, 20);
+  EXPECT_EQ(options.devices.split, engine::SplitMode::kRow);
+  EXPECT_EQ(options.devices.shares, "3,1");
+  EXPECT_EQ(options.rpc_workers, std::vector<std::string>{"a:1"});
+  const fleet::EngineOptions otherwise = engine_options(SettingsOf::kRun, {});
+  EXPECT_EQ(otherwise.devices.gpu_layers, -1);
+  EXPECT_EQ(otherwise.devices.split, engine::SplitMode::kLayer);
+}
+
+TEST(DeviceSettings, AllLayersHaveAWordThatIsWrittenAndShown) {
+  const SettingRow& row = *find_setting("gpu-layers");
+  EXPECT_EQ(value_of({}, row), "all");
+  EXPECT_EQ(value_of({.gpu_layers = 7}, row), 7);
+  EXPECT_EQ(default_text(row), "all");
+  const GivenFlag all{.row = &row, .written = "--gpu-layers", .text = "all"};
+  EXPECT_EQ(resolve_settings(std::vector{all}, {}, {})->values.gpu_layers, -1);
 }
 
 const std::vector<std::string> kNames = {"chat", "embed", "large"};

@@ -71,6 +71,11 @@ bool take(bool& field, const SettingRow&, const json::value& value) {
 }
 
 bool take(int64_t& field, const SettingRow& row, const json::value& value) {
+  const json::string* word = value.if_string();
+  if (!row.word_of_min.empty() && word != nullptr && *word == row.word_of_min) {
+    field = row.value_min;
+    return true;
+  }
   const int64_t* number = value.if_int64();
   if (number == nullptr || *number < row.value_min || *number > row.value_max) return false;
   field = *number;

@@ -193,6 +193,10 @@ TEST(ResolveSettings, WhatASettingDoesNotTakeIsRefusedWithItsPlace) {
   const std::vector<Refusal> refusals = {
       {{.flags = {{"rows-max", "many"}}},
        "--rows-max takes a whole number from 1 to 256, not \"many\""},
+      {{.flags = {{"gpu-layers", "most"}}},
+       "--gpu-layers takes all or a whole number from 0 to 100000, not \"most\""},
+      {{.flags = {{"split-mode", "half"}}},
+       "--split-mode takes one of layer, row, none, not \"half\""},
       {{.flags = {{"rows-max", "0"}}}, "--rows-max takes a whole number from 1 to 256, not 0"},
       {{.flags = {{"rows-max", "1.5"}}},
        "--rows-max takes a whole number from 1 to 256, not \"1.5\""},

@@ -121,7 +121,12 @@ bool is_body_defaults(const SettingRow& row) {
 }
 
 boost::json::value value_of(const Settings& settings, const SettingRow& row) {
-  return std::visit([&](auto member) { return to_json(settings.*member); }, row.field);
+  boost::json::value value =
+      std::visit([&](auto member) { return to_json(settings.*member); }, row.field);
+  const int64_t* number = value.if_int64();
+  if (!row.word_of_min.empty() && number != nullptr && *number == row.value_min)
+    return boost::json::value(row.word_of_min);
+  return value;
 }
 
 std::string default_text(const SettingRow& row) {
@@ -137,6 +142,10 @@ std::string accepted_text(const SettingRow& row) {
   if (is_flag(row)) return "true or false";
   if (is_body_defaults(row)) return "KEY=VALUE";
   if (std::holds_alternative<int64_t Settings::*>(row.field)) {
+    if (!row.word_of_min.empty()) {
+      return fmt::format("{} or a whole number from {} to {}", row.word_of_min, row.value_min + 1,
+                         row.value_max);
+    }
     if (row.value_max == kCountMax) {
       return fmt::format("a whole number from {} up", row.value_min);
     }

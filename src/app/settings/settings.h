@@ -33,9 +33,12 @@ struct Settings {
   std::string flash_attn = "auto";
   std::string kv_cache = "unified";
   bool share = true;
-  std::string device;       // empty: the best one
-  int64_t gpu_layers = -1;  // -1: as many as the model has
-  int64_t threads = 0;      // 0: one per core
+  std::string device;       // names with commas, or none; empty: every GPU
+  int64_t gpu_layers = -1;  // -1: all
+  std::string split_mode = "layer";
+  std::string tensor_split;              // shares with commas; empty: by the free memory
+  std::vector<std::string> rpc_workers;  // HOST:PORT
+  int64_t threads = 0;                   // 0: one per core
 
   // Models that a server loads and unloads (fleet_settings.h)
   std::vector<std::string> load;         // names; empty: as many as fit
@@ -197,6 +200,7 @@ struct SettingRow {
   std::string_view help_off = {};  // help of --no-NAME, for a switch that is on by default
   int64_t value_min = 0;           // limits of a number
   int64_t value_max = 0;
+  std::string_view word_of_min = {};          // stands for value_min, which reads badly: "all"
   std::span<const std::string_view> choices;  // the texts it accepts; empty: any text
   std::string_view default_words;             // of the default, where its value says nothing
   SettingReach reach = SettingReach::kEverywhere;

@@ -7,6 +7,10 @@
 // pass of one thread lets it through. In all other places nothing can be saved (threads of libggml
 // let no exception pass), so the callback writes which model it was and what to do, and the process
 // ends.
+//
+// One abort is no fault of a model: libggml also aborts, on threads of its own, when an RPC worker
+// does not answer any more. Its connections cannot be made again within the process, so that ends
+// with the exit code 3 and a message which says so. What a job has stored is safe, as after a kill.
 #pragma once
 
 #include <functional>
@@ -26,6 +30,9 @@ class AbortWatch {
   ~AbortWatch();
   AbortWatch(const AbortWatch&) = delete;
   AbortWatch& operator=(const AbortWatch&) = delete;
+
+  // From now on the process uses this RPC worker (HOST:PORT). Any thread.
+  void add_worker(const std::string& worker) const;
 
  private:
   void (*const before_)(const char*);
@@ -51,9 +58,19 @@ class ModelInUse {
 std::optional<std::string> guard_against_abort(const std::string& path,
                                                const std::function<void()>& call);
 
+// The same for a call that connects to an RPC worker: that the worker does not answer is a message,
+// too, and no end of the process.
+std::optional<std::string> guard_connection(const std::function<void()>& call);
+
 // The error of a model for which `doing` ("make a context") ended so. kInvalid; the caller puts the
 // file in front.
 Error abort_error(std::string_view doing, std::string_view said);
+
+// Whether libggml said that it cannot reach an RPC worker, or not any more. Pure.
+bool is_lost_worker(std::string_view said);
+
+// The line for that; `workers`: the ones that are used. Pure.
+std::string lost_worker_words(std::string_view said, std::string_view workers);
 
 // The line that is written before the process ends. `paths`: of the models that compute.
 std::string last_words(std::string_view said, std::string_view paths);

@@ -64,5 +64,29 @@ TEST(AbortGuard, OutsideOneTheModelIsNamedBeforeTheProcessEnds) {
               "while it computed with /models/m.gguf: .*the value is 5.*get it again");
 }
 
+void lose_a_worker() {
+  const AbortWatch watch;
+  watch.add_worker("10.0.0.2:50052");
+  watch.add_worker("10.0.0.3:50052");
+  guard_against_abort(kPath, [] {
+    ggml_abort("ggml-rpc.cpp", 7, "Remote RPC server crashed or returned malformed response");
+  });
+}
+
+TEST(AbortGuard, ALostWorkerEndsTheProcessAndIsNoFaultOfTheModel) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(lose_a_worker(), ::testing::ExitedWithCode(3),
+              "windrow: an RPC worker ended.*workers: 10.0.0.2:50052, 10.0.0.3:50052.*run the "
+              "same command");
+}
+
+TEST(AbortGuard, AWorkerThatDoesNotAnswerAtFirstIsNoEndOfTheProcess) {
+  const AbortWatch watch;
+  const auto said = guard_connection(
+      [] { ggml_abort("ggml-rpc.cpp", 7, "Failed to connect to 10.0.0.2:50052"); });
+  ASSERT_TRUE(said.has_value());
+  EXPECT_THAT(*said, HasSubstr("Failed to connect to 10.0.0.2:50052"));
+}
+
 }  // namespace
 }  // namespace windrow::engine

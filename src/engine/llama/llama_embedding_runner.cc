@@ -1,7 +1,6 @@
 #include "engine/llama/llama_embedding_runner.h"
 
 #include <fmt/format.h>
-#include <ggml-backend.h>
 #include <gguf.h>
 #include <llama.h>
 
@@ -133,18 +132,15 @@ struct LlamaEmbeddingRunner::Batch {
 };
 
 Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
-    LlamaLibrary& library, llama_model& model, ggml_backend_device& device,
+    LlamaLibrary& library, llama_model& model, const HostingDevices& devices,
     const LlamaAdapters& adapters, const std::string& path, const ModelFacts& facts,
     const LlamaEmbeddingOptions& options) {
   const Pooling pooling =
       options.pooling.value_or(parse_pooling(facts.pooling).value_or(Pooling::kMean));
   if (Result<void> usable = check_embedding_options(model, path, facts, pooling, options); !usable)
     return usable.error();
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
-  ggml_backend_dev_memory(&device, &free_bytes, &total_bytes);
-  const EmbeddingSizes sizes =
-      embedding_sizes(facts, pooling, options, usable_bytes(free_bytes, options.memory_bytes));
+  const EmbeddingSizes sizes = embedding_sizes(
+      facts, pooling, options, usable_bytes(devices.free_bytes(), options.memory_bytes));
   const llama_context_params params = embedding_context_params(sizes, facts, pooling, options);
   llama_context* context = nullptr;
   std::optional<std::string> aborted;

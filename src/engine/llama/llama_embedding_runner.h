@@ -19,18 +19,17 @@
 #include "engine/host/embedding_runner.h"
 #include "engine/llama/llama_model.h"
 
-struct ggml_backend_device;
 struct llama_context;
 
 namespace windrow::engine {
 
 class LlamaEmbeddingRunner final : public EmbeddingRunner {
  public:
-  // `library` and `model` outlive it. `device`: whose memory the model fills. `path`: the model's
+  // `library` and `model` outlive it. `devices`: whose memory the model fills. `path`: the model's
   // file, which alone tells whether it has a classification head, and which messages name. Errors
   // as LlamaModel::make_embedding_runner.
   static Result<std::unique_ptr<EmbeddingRunner>> make(LlamaLibrary& library, llama_model& model,
-                                                       ggml_backend_device& device,
+                                                       const HostingDevices& devices,
                                                        const LlamaAdapters& adapters,
                                                        const std::string& path,
                                                        const ModelFacts& facts,

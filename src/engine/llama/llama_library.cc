@@ -5,26 +5,16 @@
 #include <llama.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/utf8.h"
+#include "engine/llama/hosting_devices.h"
+#include "engine/llama/rpc_worker.h"
 
 namespace windrow::engine {
 namespace {
 
 constexpr size_t kReasonBytesMax = 600;
-
-DeviceKind kind_of(ggml_backend_dev_t device) {
-  switch (ggml_backend_dev_type(device)) {
-    case GGML_BACKEND_DEVICE_TYPE_CPU:
-      return DeviceKind::kCpu;
-    case GGML_BACKEND_DEVICE_TYPE_GPU:
-      return DeviceKind::kGpu;
-    case GGML_BACKEND_DEVICE_TYPE_IGPU:
-      return DeviceKind::kIntegratedGpu;
-    default:
-      return DeviceKind::kOther;
-  }
-}
 
 // "1.7B", "596M", "12K".
 std::string short_count(uint64_t count) {
@@ -55,7 +45,8 @@ std::string in_one_line(std::string_view log) {
   return joined;
 }
 
-Result<std::unique_ptr<LlamaLibrary>> LlamaLibrary::start(const std::string& backends_folder) {
+Result<std::unique_ptr<LlamaLibrary>> LlamaLibrary::start(
+    const std::string& backends_folder, const std::vector<std::string>& rpc_workers) {
   std::unique_ptr<LlamaLibrary> library(new LlamaLibrary());
   llama_log_set(
       [](ggml_log_level level, const char* text, void* self) {
@@ -75,7 +66,37 @@ Result<std::unique_ptr<LlamaLibrary>> LlamaLibrary::start(const std::string& bac
                              "machine; WINDROW_GGML_BACKENDS names another folder",
                              folder.empty() ? "its own folder" : folder)};
   }
+  for (const std::string& worker : rpc_workers) {
+    if (Result<void> added = library->add_worker(worker); !added)
+      return added.error().in(fmt::format("--rpc {}", worker));
+  }
   return library;
+}
+
+Result<void> LlamaLibrary::add_worker(const std::string& worker) {
+  if (Result<void> named = check_worker_name(worker); !named) return named;
+  const Result<ggml_backend_reg*> plugin = rpc_plugin();
+  if (!plugin) return plugin.error();
+  const auto add_server = reinterpret_cast<ggml_backend_reg_t (*)(const char*)>(
+      ggml_backend_reg_get_proc_address(*plugin, "ggml_backend_rpc_add_server"));
+  if (add_server == nullptr) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("libggml's plug-in for RPC is too old ({})", version())};
+  }
+  ggml_backend_reg_t devices = nullptr;
+  std::optional<std::string> aborted;
+  const std::string reason = reason_of_failure(
+      [&] { aborted = guard_connection([&] { devices = add_server(worker.c_str()); }); });
+  if (devices == nullptr) {
+    return Error{
+        ErrorKind::kUnavailable,
+        fmt::format("no worker answers there ({}); start one on that machine with `windrow "
+                    "rpc-worker --listen {}`",
+                    aborted ? in_one_line(*aborted) : reason, worker)};
+  }
+  aborts_.add_worker(worker);
+  ggml_backend_register(devices);
+  return {};
 }
 
 LlamaLibrary::~LlamaLibrary() {
@@ -104,7 +125,7 @@ std::vector<Device> LlamaLibrary::devices() const {
     ggml_backend_dev_memory(device, &free_bytes, &total_bytes);
     devices.push_back(Device{.name = ggml_backend_dev_name(device),
                              .description = ggml_backend_dev_description(device),
-                             .kind = kind_of(device),
+                             .kind = kind_of(*device),
                              .memory_bytes = total_bytes,
                              .memory_free_bytes = free_bytes});
   }

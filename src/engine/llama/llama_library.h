@@ -3,7 +3,6 @@
 // these in a process, made in main before any model and destroyed last.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -13,19 +12,10 @@
 
 #include "base/result.h"
 #include "engine/llama/abort_guard.h"
+#include "engine/llama/device_choice.h"
 #include "engine/llama/spin_control.h"
 
 namespace windrow::engine {
-
-enum class DeviceKind : uint8_t { kCpu, kGpu, kIntegratedGpu, kOther };
-
-struct Device {
-  std::string name;         // the value of --device
-  std::string description;  // its maker's name for it
-  DeviceKind kind = DeviceKind::kOther;
-  uint64_t memory_bytes = 0;
-  uint64_t memory_free_bytes = 0;
-};
 
 // The lines of a log as one: "cannot open the file; cannot load the model".
 std::string in_one_line(std::string_view log);
@@ -34,8 +24,12 @@ std::string in_one_line(std::string_view log);
 class LlamaLibrary {
  public:
   // Loads the plug-ins of all devices from `backends_folder`, or if that is empty from the folder
-  // that belongs to this build. kUnavailable: there is no usable device.
-  static Result<std::unique_ptr<LlamaLibrary>> start(const std::string& backends_folder);
+  // that belongs to this build, and adds the devices of RPC workers, each named HOST:PORT.
+  // kUnavailable: there is no usable device, a worker does not answer, or the plug-in for workers
+  // is not there. kInvalid: a worker's name is none. Blocks while it connects. When a worker is
+  // lost later, the process ends with the exit code 3 (abort_guard.h).
+  static Result<std::unique_ptr<LlamaLibrary>> start(
+      const std::string& backends_folder, const std::vector<std::string>& rpc_workers = {});
 
   ~LlamaLibrary();
   LlamaLibrary(const LlamaLibrary&) = delete;
@@ -59,6 +53,7 @@ class LlamaLibrary {
  private:
   LlamaLibrary() = default;
 
+  Result<void> add_worker(const std::string& worker);
   void take_log_line(bool is_error, std::string_view text);
 
   const AbortWatch aborts_;

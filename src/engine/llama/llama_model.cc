@@ -258,15 +258,24 @@ llama_context_params rehearsal_params(const ModelFacts& facts) {
 }
 #endif
 
-Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::string& name) {
-  ggml_backend_dev_t device = ggml_backend_dev_by_name(name.c_str());
-  if (device != nullptr) return device;
-  std::string names;
-  for (const Device& known : library.devices()) {
-    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", known.name, known.description);
+llama_split_mode llama_split_of(SplitMode mode) {
+  switch (mode) {
+    case SplitMode::kNone:
+      return LLAMA_SPLIT_MODE_NONE;
+    case SplitMode::kLayer:
+      return LLAMA_SPLIT_MODE_LAYER;
+    case SplitMode::kRow:
+      return LLAMA_SPLIT_MODE_ROW;
   }
-  return Error{ErrorKind::kInvalid,
-               fmt::format("there is no device \"{}\"; this machine has {}", name, names)};
+  return LLAMA_SPLIT_MODE_LAYER;
+}
+
+// The same indices as in LlamaLibrary::devices().
+std::vector<ggml_backend_dev_t> devices_at(const std::vector<size_t>& indices) {
+  std::vector<ggml_backend_dev_t> devices;
+  for (const size_t index : indices)
+    devices.push_back(ggml_backend_dev_get(index));
+  return devices;
 }
 
 // Weights in the layout of a CPU's matrix units are faster, but with libggml's AMX kernels a model
@@ -290,24 +299,24 @@ llama_model* load_weights(const std::string& path, llama_model_params params) {
 
 Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, const std::string& path,
                                                      const LlamaModelOptions& options) {
-  LlamaModelOptions known = options;
   if (Result<void> usable = check_file(path); !usable) return usable.error();
+  const Result<ChosenDevices> chosen = choose_devices(library.devices(), options.devices);
+  if (!chosen) return chosen.error();
   llama_model_params params = llama_model_default_params();
-  params.n_gpu_layers = options.gpu_layers;
-  std::array<ggml_backend_dev_t, 2> devices = {nullptr, nullptr};
-  if (!options.device.empty()) {
-    Result<ggml_backend_dev_t> device = find_device(library, options.device);
-    if (!device) return device.error();
-    known.device = ggml_backend_dev_name(*device);  // the case of letters did not matter
-    // The CPU is always there besides; naming it alone means no other.
-    if (ggml_backend_dev_type(*device) != GGML_BACKEND_DEVICE_TYPE_CPU) devices[0] = *device;
-    params.devices = devices.data();
-  }
+  params.n_gpu_layers = options.devices.gpu_layers;
+  params.split_mode = llama_split_of(options.devices.split);
+  std::vector<ggml_backend_dev_t> named = devices_at(chosen->named);
+  named.push_back(nullptr);
+  if (!chosen->all) params.devices = named.data();
+  std::vector<float> shares = chosen->shares;
+  shares.resize(std::max(shares.size(), llama_max_devices()), 0);  // it reads so many
+  if (!chosen->shares.empty()) params.tensor_split = shares.data();
+  std::stop_token unwanted = options.unwanted;
   // Called now and then while weights are read; the model is given up when it says no.
   params.progress_callback = [](float, void* unwanted) {
     return !static_cast<const std::stop_token*>(unwanted)->stop_requested();
   };
-  params.progress_callback_user_data = &known.unwanted;
+  params.progress_callback_user_data = &unwanted;
   // Weights are laid out by several threads, and the OpenMP runtime keeps those for the thread that
   // asked, as long as that lives. With the engine thread's own there would be more than cores, and
   // every pass would have the short spin (spin_control.h): 1.4 times as long for one row.
@@ -322,7 +331,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
   if (Result<void> usable = check_kind((*loaded)->get(), path); !usable) return usable.error();
   llama_model* raw = (*loaded)->release();
   std::unique_ptr<LlamaModel> model(new LlamaModel(
-      library, path, raw, ggml_backend_dev_get(memory_device(library.devices(), known))));
+      library, path, raw, HostingDevices(devices_at(chosen->holders), chosen->shares)));
   Result<LlamaAdapters> adapters = LlamaAdapters::load(library, *raw, options.adapters);
   if (!adapters) return adapters.error();
   model->adapters_ = *std::move(adapters);
@@ -383,11 +392,11 @@ Result<void> LlamaModel::rehearse(LlamaLibrary& library, const std::string& path
 }
 
 LlamaModel::LlamaModel(LlamaLibrary& library, std::string path, llama_model* model,
-                       ggml_backend_device* device)
+                       HostingDevices devices)
     : library_(library),
       path_(std::move(path)),
       model_(model),
-      device_(device),
+      devices_(std::move(devices)),
       vocabulary_(std::make_unique<LlamaVocabulary>(llama_model_get_vocab(model))),
       facts_(read_facts(model)) {}
 
@@ -403,12 +412,12 @@ Result<std::unique_ptr<ModelRunner>> LlamaModel::make_runner(
                              "this version answers only chat and completions",
                              facts_.architecture)};
   }
-  return LlamaRunner::make(library_, *model_, *device_, adapters_, path_, facts_, options);
+  return LlamaRunner::make(library_, *model_, devices_, adapters_, path_, facts_, options);
 }
 
 Result<std::unique_ptr<EmbeddingRunner>> LlamaModel::make_embedding_runner(
     const LlamaEmbeddingOptions& options) const {
-  return LlamaEmbeddingRunner::make(library_, *model_, *device_, adapters_, path_, facts_, options);
+  return LlamaEmbeddingRunner::make(library_, *model_, devices_, adapters_, path_, facts_, options);
 }
 
 PairFormat LlamaModel::pair_format() const {

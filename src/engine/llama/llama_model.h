@@ -15,17 +15,17 @@
 #include "engine/host/embedding_runner.h"
 #include "engine/host/model_runner.h"
 #include "engine/host/vocabulary.h"
+#include "engine/llama/device_choice.h"
+#include "engine/llama/hosting_devices.h"
 #include "engine/llama/llama_adapters.h"
 #include "engine/llama/llama_library.h"
 
-struct ggml_backend_device;
 struct llama_model;
 
 namespace windrow::engine {
 
 struct LlamaModelOptions {
-  int32_t gpu_layers = -1;  // layers on the GPU; -1: as many as fit
-  std::string device;       // a name of LlamaLibrary::devices(); empty: all of them
+  DeviceChoice devices = {};                 // among LlamaLibrary::devices()
   std::vector<AdapterChoice> adapters = {};  // for every context of the model
   std::stop_token unwanted = {};             // stopped: loading is given up soon
 };
@@ -105,10 +105,11 @@ struct LoadedVocabulary {
 // Const and thread-safe once loaded.
 class LlamaModel {
  public:
-  // kNotFound: there is no such file. kInvalid: it is no GGUF model, or libllama would end the
-  // process over its header (gguf_header.h, abort_guard.h). kUnavailable: libllama cannot load it,
-  // or it is of a kind that Windrow does not run (encoder-decoder, diffusion). Blocks for as long
-  // as loading takes. `library` must outlive the model.
+  // kNotFound: there is no such file. kInvalid: it is no GGUF model, libllama would end the process
+  // over its header (gguf_header.h, abort_guard.h), or the devices cannot be chosen so.
+  // kUnavailable: libllama cannot load it, or it is of a kind that Windrow does not run
+  // (encoder-decoder, diffusion). Blocks for as long as loading takes. `library` must outlive the
+  // model.
   static Result<std::unique_ptr<LlamaModel>> load(LlamaLibrary& library, const std::string& path,
                                                   const LlamaModelOptions& options);
 
@@ -151,13 +152,12 @@ class LlamaModel {
   PairFormat pair_format() const;
 
  private:
-  LlamaModel(LlamaLibrary& library, std::string path, llama_model* model,
-             ggml_backend_device* device);
+  LlamaModel(LlamaLibrary& library, std::string path, llama_model* model, HostingDevices devices);
 
   LlamaLibrary& library_;
   const std::string path_;
   llama_model* model_;
-  ggml_backend_device* device_;  // holds the model
+  const HostingDevices devices_;
   LlamaAdapters adapters_;
   std::unique_ptr<Vocabulary> vocabulary_;
   ModelFacts facts_;

@@ -1,7 +1,6 @@
 #include "engine/llama/llama_runner.h"
 
 #include <fmt/format.h>
-#include <ggml-backend.h>
 #include <llama.h>
 
 #include <algorithm>
@@ -25,19 +24,6 @@ constexpr int32_t kPrefixesMin = 32;
 // What may be copied aside to move the cells together. Where they lie on a device of its own that
 // would go through its bus twice, and a step reads them too fast for that to pay.
 constexpr double kCompactBytesMax = 1 << 29;
-
-DeviceMemory memory_of(ggml_backend_device& device) {
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
-  ggml_backend_dev_memory(&device, &free_bytes, &total_bytes);
-  return DeviceMemory{.used_bytes = total_bytes - std::min(free_bytes, total_bytes),
-                      .max_bytes = total_bytes};
-}
-
-uint64_t free_bytes_of(ggml_backend_device& device) {
-  const DeviceMemory memory = memory_of(device);
-  return memory.max_bytes - memory.used_bytes;
-}
 
 Result<void> check_options(const LlamaRunnerOptions& options) {
   const auto sequences_limit = static_cast<int32_t>(llama_max_parallel_sequences());
@@ -97,10 +83,9 @@ int32_t sequences_max(const ModelFacts& facts, const LlamaRunnerOptions& options
        kCellsGranularity});
 }
 
-int32_t compact_cells_max(ggml_backend_device& device, const ModelFacts& facts,
+int32_t compact_cells_max(const HostingDevices& devices, const ModelFacts& facts,
                           const LlamaRunnerOptions& options) {
-  const bool on_cpu = ggml_backend_dev_type(&device) == GGML_BACKEND_DEVICE_TYPE_CPU;
-  if (!on_cpu || facts.sharing != Sharing::kAnyRange) return 0;
+  if (!devices.is_cpu() || facts.sharing != Sharing::kAnyRange) return 0;
   if (options.kv_cache == KvCache::kSplit) return 0;
   return static_cast<int32_t>(std::min(kCompactBytesMax / cell_bytes(facts, options.kv_type), 1e9));
 }
@@ -184,13 +169,13 @@ struct LlamaRunner::Batch {
 };
 
 Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, llama_model& model,
-                                                       ggml_backend_device& device,
+                                                       const HostingDevices& devices,
                                                        const LlamaAdapters& adapters,
                                                        const std::string& path,
                                                        const ModelFacts& facts,
                                                        const LlamaRunnerOptions& options) {
   if (Result<void> usable = check_options(options); !usable) return usable.error();
-  const uint64_t free_bytes = free_bytes_of(device);
+  const uint64_t free_bytes = devices.free_bytes();
   if (Result<void> fits = check_memory(facts, options, free_bytes); !fits) return fits.error();
   const llama_context_params params = context_params(facts, options, free_bytes);
   llama_context* context = nullptr;
@@ -234,16 +219,17 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
       .row_tokens_trained = facts.context_trained,
       .vocabulary_size = facts.vocabulary_size,
       .sharing = runner_sharing(facts, options),
-      .compact_cells_max = compact_cells_max(device, facts, options),
+      .compact_cells_max = compact_cells_max(devices, facts, options),
       .mixes = options.kv_cache == KvCache::kUnified};
-  return std::unique_ptr<ModelRunner>(new LlamaRunner(library, context, device, path, limits));
+  return std::unique_ptr<ModelRunner>(new LlamaRunner(library, context, devices, path, limits));
 }
 
-LlamaRunner::LlamaRunner(LlamaLibrary& library, llama_context* context, ggml_backend_device& device,
-                         const std::string& path, const RunnerLimits& limits)
+LlamaRunner::LlamaRunner(LlamaLibrary& library, llama_context* context,
+                         const HostingDevices& devices, const std::string& path,
+                         const RunnerLimits& limits)
     : library_(library),
       context_(context),
-      device_(device),
+      devices_(devices),
       path_(path),
       limits_(limits),
       batch_(std::make_unique<Batch>(limits.step_tokens_max)),
@@ -384,7 +370,7 @@ std::span<const float> LlamaRunner::logits(size_t index) const {
 }
 
 DeviceMemory LlamaRunner::device_memory() const {
-  return memory_of(device_);
+  return devices_.memory();
 }
 
 }  // namespace windrow::engine

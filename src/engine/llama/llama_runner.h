@@ -7,19 +7,19 @@
 
 #include "base/result.h"
 #include "engine/host/model_runner.h"
+#include "engine/llama/hosting_devices.h"
 #include "engine/llama/llama_model.h"
 
-struct ggml_backend_device;
 struct llama_context;
 
 namespace windrow::engine {
 
 class LlamaRunner final : public ModelRunner {
  public:
-  // `library` and `model` outlive it. `device`: holds the model and the cells. `path`: the model's
-  // file, which messages name. Errors as LlamaModel::make_runner.
+  // `library`, `model` and `devices`, which hold the model and the cells, outlive it. `path`: the
+  // model's file, which messages name. Errors as LlamaModel::make_runner.
   static Result<std::unique_ptr<ModelRunner>> make(LlamaLibrary& library, llama_model& model,
-                                                   ggml_backend_device& device,
+                                                   const HostingDevices& devices,
                                                    const LlamaAdapters& adapters,
                                                    const std::string& path, const ModelFacts& facts,
                                                    const LlamaRunnerOptions& options);
@@ -36,7 +36,7 @@ class LlamaRunner final : public ModelRunner {
  private:
   struct Batch;  // llama_batch with its memory
 
-  LlamaRunner(LlamaLibrary& library, llama_context* context, ggml_backend_device& device,
+  LlamaRunner(LlamaLibrary& library, llama_context* context, const HostingDevices& devices,
               const std::string& path, const RunnerLimits& limits);
 
   void check(std::span<const StepRow> step) const;
@@ -47,7 +47,7 @@ class LlamaRunner final : public ModelRunner {
 
   LlamaLibrary& library_;
   llama_context* context_;
-  ggml_backend_device& device_;
+  const HostingDevices& devices_;
   const std::string path_;
   RunnerLimits limits_;
   std::unique_ptr<Batch> batch_;

@@ -3,9 +3,7 @@
 #include <ggml.h>
 
 #include <algorithm>
-#include <array>
 
-#include "base/ensure.h"
 #include "engine/embed/batch_budget.h"
 #include "engine/llama/llama_context_setup.h"
 
@@ -132,23 +130,6 @@ EmbeddingSizes embedding_sizes(const ModelFacts& facts, Pooling pooling,
           : std::max<int64_t>(std::min<int64_t>(cells, kChunkedTokensMax), sizes.batch_tokens);
   sizes.input_tokens = static_cast<int32_t>(std::min<int64_t>(wanted, most));
   return sizes;
-}
-
-size_t memory_device(std::span<const Device> devices, const LlamaModelOptions& options) {
-  // As libllama chooses: an integrated GPU only where there is no other.
-  constexpr std::array kGpusFirst = {DeviceKind::kGpu, DeviceKind::kIntegratedGpu};
-  if (options.gpu_layers != 0) {
-    for (const DeviceKind kind : kGpusFirst) {
-      const auto gpu = std::ranges::find_if(devices, [&](const Device& device) {
-        return device.kind == kind && (options.device.empty() || device.name == options.device);
-      });
-      if (gpu != devices.end()) return static_cast<size_t>(gpu - devices.begin());
-    }
-  }
-  // Whatever else was named only computes: it works on the memory of the CPU.
-  const auto cpu = std::ranges::find(devices, DeviceKind::kCpu, &Device::kind);
-  ENSURE(cpu != devices.end(), "none of {} devices is a CPU", devices.size());
-  return static_cast<size_t>(cpu - devices.begin());
 }
 
 }  // namespace windrow::engine

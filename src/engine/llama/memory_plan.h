@@ -1,12 +1,8 @@
-// How large contexts become, what memory they take and on which device, by what a model says of
-// itself. Pure.
+// How large contexts become, and what memory they take, by what a model says of itself. Pure.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
-#include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 
 namespace windrow::engine {
@@ -53,10 +49,5 @@ struct EmbeddingSizes {
 
 EmbeddingSizes embedding_sizes(const ModelFacts& facts, Pooling pooling,
                                const LlamaEmbeddingOptions& options, uint64_t free_bytes);
-
-// The index in `devices`, of which one is a CPU, of the device that holds layers and cells of a
-// model loaded with these options. For a model on a GPU and the CPU it is the GPU, whose memory is
-// exhausted first. `options.device` is the name of one of `devices`, or empty.
-size_t memory_device(std::span<const Device> devices, const LlamaModelOptions& options);
 
 }  // namespace windrow::engine
