@@ -1,6 +1,6 @@
-# libllama: the one that ./setup --libllama names, else the system's where it is packaged (Debian 14,
-# Ubuntu 26.04, ...), else that of the private runtime that ./setup makes: newer libraries with a
-# loader and a C library of their own.
+# libllama: the one that ./setup --libllama names, else the system's where it is packaged (Debian
+# 14, Ubuntu 26.04, ...), else that of the private runtime that ./setup makes: newer libraries with
+# a loader and a C library of their own.
 #
 # Defines
 #   windrow_llama                        link this to compile and link against libllama
