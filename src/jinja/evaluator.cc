@@ -21,7 +21,7 @@ Value Evaluator::evaluate(const Expression& expression) {
     case Expression::Kind::kDict:
       return evaluate_dict(static_cast<const DictItems&>(expression));
     case Expression::Kind::kNot:
-      return Value(!truth(evaluate(*static_cast<const Unary&>(expression).operand)));
+      return Value(!runtime_.condition(evaluate(*static_cast<const Unary&>(expression).operand)));
     case Expression::Kind::kNegate:
     case Expression::Kind::kPositive: {
       const Value operand = evaluate(*static_cast<const Unary&>(expression).operand);
@@ -39,12 +39,12 @@ Value Evaluator::evaluate(const Expression& expression) {
     case Expression::Kind::kAnd: {
       const auto& node = static_cast<const Binary&>(expression);
       Value left = evaluate(*node.left);
-      return truth(left) ? evaluate(*node.right) : left;
+      return runtime_.condition(left) ? evaluate(*node.right) : left;
     }
     case Expression::Kind::kOr: {
       const auto& node = static_cast<const Binary&>(expression);
       Value left = evaluate(*node.left);
-      return truth(left) ? left : evaluate(*node.right);
+      return runtime_.condition(left) ? left : evaluate(*node.right);
     }
     case Expression::Kind::kCompare:
       return evaluate_compare(static_cast<const Compare&>(expression));
@@ -52,7 +52,7 @@ Value Evaluator::evaluate(const Expression& expression) {
       return evaluate_concat(static_cast<const Items&>(expression));
     case Expression::Kind::kConditional: {
       const auto& node = static_cast<const Conditional&>(expression);
-      if (truth(evaluate(*node.condition))) return evaluate(*node.then);
+      if (runtime_.condition(evaluate(*node.condition))) return evaluate(*node.then);
       return node.otherwise ? evaluate(*node.otherwise) : Value(Undefined{});
     }
     case Expression::Kind::kAttribute: {

@@ -82,7 +82,7 @@ TextPtr Interpreter::render_loop(const For& loop, const Value& iterable, int dep
 bool Interpreter::meets_condition(const For& loop, const Value& item, Scope* parent) {
   auto scope = std::make_unique<Scope>(parent);
   assign(loop.target, item, *scope);
-  const bool meets = truth(evaluate_in(*loop.condition, *scope));
+  const bool meets = runtime_.condition(evaluate_in(*loop.condition, *scope));
   keep_if_captured(std::move(scope));
   return meets;
 }
@@ -173,7 +173,7 @@ Interpreter::Flow Interpreter::execute_scoped(const Body& body) {
 
 Interpreter::Flow Interpreter::execute_if(const If& node) {
   for (const auto& [condition, body] : node.branches) {
-    if (truth(evaluator_.evaluate(*condition))) return execute(body);
+    if (runtime_.condition(evaluator_.evaluate(*condition))) return execute(body);
   }
   return execute(node.otherwise);
 }

@@ -225,7 +225,12 @@ Value Runtime::integer(Integer value, Origin origin) {
   return Value(value).with_origin(origin);
 }
 
+void Runtime::check_defined(const Value& value) const {
+  if (options.undefined_fails && value.is_undefined()) fail("{}", describe(value.undefined()));
+}
+
 std::unique_ptr<Iterator> Runtime::iterate(const Value& value) {
+  check_defined(value);
   switch (value.kind()) {
     case Value::Kind::kUndefined:
       return std::make_unique<NoIterator>();
@@ -348,9 +353,10 @@ void append_repr(Runtime& runtime, TextBuilder& out, const Value& value) {
 void append_text(Runtime& runtime, TextBuilder& out, const Value& value) {
   if (value.is_text()) {
     out.append(*value.text());
-  } else if (!value.is_undefined()) {
-    append_repr(runtime, out, value);
+    return;
   }
+  runtime.check_defined(value);
+  if (!value.is_undefined()) append_repr(runtime, out, value);
 }
 
 TextPtr to_text(Runtime& runtime, const Value& value) {

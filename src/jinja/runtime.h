@@ -54,6 +54,15 @@ class Runtime {
   bool equal(const Value& a, const Value& b);
   bool is_less(const Value& a, const Value& b);
 
+  // The truth of a condition: truth() of value.h, but fails where undefined values do.
+  bool condition(const Value& value) const {
+    check_defined(value);
+    return truth(value);
+  }
+
+  // Fails for an undefined value where the options say so.
+  void check_defined(const Value& value) const;
+
   // Calls a callable value; fails for others.
   Value call(const Value& callable, Arguments& arguments);
 

@@ -100,6 +100,22 @@ TEST(Errors, ARefusalIsTheTemplatesOwnTextAndAnotherKind) {
   EXPECT_EQ(failing->render({}).error().kind, ErrorKind::kUnavailable);
 }
 
+TEST(Errors, OfUndefinedValuesWhereTheyAreRefused) {
+  const RenderOptions strict{.undefined_fails = true};
+  for (const std::string source :
+       {"{{ nobody }}", "{{ a.b }}", "{{ 'x' if nobody }}", "{% if nobody %}{% endif %}",
+        "{% for x in nobody %}{% endfor %}", "{{ nobody | upper }}", "{{ not nobody }}"}) {
+    const std::string message = rendered(source, R"({"a": {}})", strict);
+    EXPECT_TRUE(message.starts_with("render: line 1, column ")) << source << ": " << message;
+  }
+  EXPECT_EQ(rendered("{{ nobody }}", "{}", strict),
+            "render: line 1, column 1: 'nobody' is undefined, in \"{{ nobody }}\"");
+  EXPECT_EQ(rendered("{{ nobody | default('-') }}{{ nobody is defined }}{{ a }}", R"({"a": ""})",
+                     strict),
+            "-False");
+  EXPECT_EQ(rendered("{{ nobody }}{{ 'x' if nobody }}"), "");
+}
+
 TEST(Errors, RefuseOtherTemplatesByName) {
   for (const std::string tag :
        {"include 'x'", "import 'x' as y", "from 'x' import y", "extends 'x'", "block x"}) {
