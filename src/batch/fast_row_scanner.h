@@ -36,7 +36,8 @@ class FastRowScanner {
 
   // RowIndex::pass_over for the scanned row.
   std::optional<Verdict> pass_over(const Line& line, Pass pass, RowIndex& index) {
-    const std::optional<ScannedRow> row = line.too_long ? std::nullopt : scan(line.bytes);
+    const std::optional<ScannedRow> row =
+        line.too_long || line.problem != nullptr ? std::nullopt : scan(line.bytes);
     return row ? index.pass_over(pass, row->identity, row->fingerprint) : std::nullopt;
   }
 

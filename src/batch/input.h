@@ -30,6 +30,9 @@ class ByteSource {
 // Called on the reading thread, each time before it blocks for bytes that have not arrived.
 using BeforeWait = std::function<void()>;
 
+class LineSource;
+struct LineLimits;
+
 // Thread-safe.
 class Input {
  public:
@@ -38,6 +41,11 @@ class Input {
   // Opens the bytes from the start, not decompressed. kConflict for an input that can be read only
   // once and has been opened, kNotFound, kIo. `before_wait` may be empty.
   virtual Result<std::unique_ptr<ByteSource>> open(BeforeWait before_wait = nullptr) = 0;
+
+  // The lines of a job, from the first: those of the text, unless an input makes lines of something
+  // else. Fails as open(), and with kInvalid for what it cannot make lines of.
+  virtual Result<std::unique_ptr<LineSource>> open_lines(const LineLimits& limits,
+                                                         BeforeWait before_wait);
 
   // Whether it can be opened more than once: a regular file can, a pipe or terminal cannot.
   virtual bool rereadable() const = 0;

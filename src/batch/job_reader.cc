@@ -45,13 +45,7 @@ JobReader::Report JobReader::read(LineSource& lines) {
     ++rows_read;
     read_row(**line);
     if (bad_lines_ == kBadLinesMax) {
-      report_.error =
-          Error{ErrorKind::kInvalid,
-                fmt::format("{0}: none of the first {1} lines is {2} ({3}), so the rest was not "
-                            "read; give a file with {4} as a JSON object on each line",
-                            options_.input_name, with_thousands(kBadLinesMax),
-                            rows_.form() == RowForm::kInputs ? "a row" : "a request", first_bad_,
-                            rows_.form() == RowForm::kInputs ? "one row" : "one request")};
+      report_.error = none_is_sound((*line)->problem != nullptr);
       break;
     }
   }
@@ -108,6 +102,21 @@ void JobReader::read_row(const Line& line) {
   ++report_.rows_to_write;
   count_ignored(std::get<Row>(finished).ignored_fields);
   out_.run(std::move(std::get<Row>(finished)));
+}
+
+// `made`: the lines are made of something else.
+Error JobReader::none_is_sound(bool made) const {
+  const std::string count = with_thousands(kBadLinesMax);
+  const bool inputs = rows_.form() == RowForm::kInputs;
+  return Error{ErrorKind::kInvalid,
+               made
+                   ? fmt::format("{}: none of the first {} records could become a row ({}), so the "
+                                 "rest was not read",
+                                 options_.input_name, count, first_bad_)
+                   : fmt::format("{}: none of the first {} lines is {} ({}), so the rest was not "
+                                 "read; give a file with {} as a JSON object on each line",
+                                 options_.input_name, count, inputs ? "a row" : "a request",
+                                 first_bad_, inputs ? "one row" : "one request")};
 }
 
 void JobReader::count_ignored(const std::vector<std::string>& fields) {

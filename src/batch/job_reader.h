@@ -70,6 +70,7 @@ class JobReader {
   void finish_fault(RowFault fault);
   void count_bad(const RowFault& fault);
   Error changed(const RowKey& key) const;
+  Error none_is_sound(bool made) const;
 
   const RowReader& rows_;
   RowIndex& index_;

@@ -195,11 +195,16 @@ std::unique_ptr<LineSource> make_line_source(std::unique_ptr<ByteSource> bytes, 
   return std::make_unique<BufferedLines>(std::move(bytes), std::move(name), limits);
 }
 
+Result<std::unique_ptr<LineSource>> Input::open_lines(const LineLimits& limits,
+                                                      BeforeWait before_wait) {
+  auto bytes = open(std::move(before_wait));
+  if (!bytes) return bytes.error();
+  return make_line_source(*std::move(bytes), name(), limits);
+}
+
 Result<std::unique_ptr<LineSource>> open_lines(Input& input, LineLimits limits,
                                                BeforeWait before_wait) {
-  auto bytes = input.open(std::move(before_wait));
-  if (!bytes) return bytes.error();
-  return make_line_source(*std::move(bytes), input.name(), limits);
+  return input.open_lines(limits, std::move(before_wait));
 }
 
 }  // namespace windrow::batch

@@ -16,6 +16,16 @@
 
 namespace windrow::batch {
 
+// Why an input that makes its lines (Input::open_lines) could not make one: its row fails with
+// this.
+struct LineProblem {
+  std::string code;  // "invalid_record"
+  std::string message;
+  std::string param = {};
+
+  friend bool operator==(const LineProblem&, const LineProblem&) = default;
+};
+
 // One line that is not blank, without its line end ("\n" or "\r\n").
 struct Line {
   uint64_t number = 0;     // counted from 1, blank lines included
@@ -26,6 +36,10 @@ struct Line {
   // With this line the text exceeds LineLimits::text_bytes_max. It has no bytes, and is the last
   // line.
   bool beyond = false;
+
+  // Not null: there is no line, and `bytes` only identify what it would have been made of. Valid as
+  // long as those.
+  const LineProblem* problem = nullptr;
 };
 
 struct LineLimits {
@@ -60,7 +74,7 @@ class LineSource {
 std::unique_ptr<LineSource> make_line_source(std::unique_ptr<ByteSource> bytes, std::string name,
                                              LineLimits limits = {});
 
-// Opens `input` from the start. Fails as Input::open; `before_wait` is described there.
+// Input::open_lines.
 Result<std::unique_ptr<LineSource>> open_lines(Input& input, LineLimits limits = {},
                                                BeforeWait before_wait = nullptr);
 

@@ -64,6 +64,8 @@ json::storage_ptr memory_of_tree(bool raw) {
 }
 
 std::variant<json::value, RowFault> parse(const Line& line, bool inputs, json::storage_ptr memory) {
+  if (line.problem != nullptr)
+    return fault_of_line(line, line.problem->code, line.problem->message, line.problem->param);
   if (line.too_long) {
     return fault_of_line(
         line, "line_too_long",
