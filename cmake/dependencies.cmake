@@ -22,4 +22,10 @@ add_library(lua STATIC IMPORTED GLOBAL)
 set_target_properties(lua PROPERTIES IMPORTED_LOCATION "${lua_cxx_archive}"
   INTERFACE_INCLUDE_DIRECTORIES "${lua_cxx_INCLUDE_DIRS}"
   INTERFACE_LINK_LIBRARIES "${CMAKE_DL_LIBS}")
+# Static, as Lua: a small parser that nothing else of the system needs.
+find_path(csv_include NAMES csv.h REQUIRED)
+find_library(csv_archive NAMES libcsv.a REQUIRED)
+add_library(csv STATIC IMPORTED GLOBAL)
+set_target_properties(csv PROPERTIES IMPORTED_LOCATION "${csv_archive}"
+  INTERFACE_INCLUDE_DIRECTORIES "${csv_include}")
 include(GoogleTest)
