@@ -15,6 +15,7 @@ COMMANDS = [
     ("run", "answer a JSONL file of requests"),
     ("exec", "run a program for each row of a file, or once"),
     ("retry", "run the rows that failed once more"),
+    ("export", "the answers of a job as a table"),
     ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
     ("compare", "two results: rows, answers, failures, tokens, latency"),
@@ -32,7 +33,8 @@ COMMANDS = [
 
 
 # Flags of `run` that make no sense for rows that ran already; `retry` takes all others.
-NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
+NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run", "--sample", "--preview", "--no-resume",
+                "--format"}
 # Flags of `run` that are about a job; `serve` takes all others.
 NOT_OF_SERVE = {"--limit", "--strict", "--retry-failed", "--fresh", "--dry-run", "--max-cost",
                 "--prices", "--self-check", "--reply-memory-mb", "--keep-truncated", "--cache",

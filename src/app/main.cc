@@ -43,6 +43,7 @@ int run(const std::vector<std::string>& arguments) {
           [&](const RunCommand& run) { return run_command(run, environment); },
           [&](const ExecCommand& exec) { return exec_command(exec, environment); },
           [&](const RetryCommand& retry) { return retry_command(retry, environment); },
+          [&](const ExportCommand& command) { return export_command(command, environment); },
           [&](const ServeCommand& serve) { return serve_command(serve, environment); },
           [](const StatusCommand& status) { return status_command(status); },
           [](const CompareCommand& compare) { return compare_command(compare); },

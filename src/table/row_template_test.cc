@@ -40,8 +40,7 @@ TEST(RowTemplate, WritesChats) {
             R"({"custom_id":"A\"1","method":"POST","url":"/v1/chat/completions",)"
             R"("body":{"messages":[)"
             R"({"role":"system","content":"You know 2 things."},)"
-            R"({"role":"user","content":"Classify: pipe\n5\" (3)"
-}],)"
+            R"~({"role":"user","content":"Classify: pipe\n5\" (3)"}],)~"
             R"("max_tokens":20,"temperature":0.5}})");
 }
 

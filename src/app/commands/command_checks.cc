@@ -5,11 +5,76 @@
 #include <algorithm>
 #include <string>
 
+#include "table/table_writer.h"
+
 namespace windrow::app {
 
 Error needed(std::string_view text) {
   return {ErrorKind::kInvalid, std::string(text)};
 }
+
+namespace {
+
+Result<void> check_delimiter(const std::string& delimiter) {
+  if (delimiter.empty() || delimiter == "tab" || delimiter == "\\t") return {};
+  const bool taken = delimiter == "\"" || delimiter == "\n" || delimiter == "\r";
+  if (delimiter.size() == 1 && !taken) return {};
+  return needed(fmt::format(
+      "--delimiter \"{}\" is not one character; write --delimiter ';', or tab", delimiter));
+}
+
+// Flags that say what is asked go together with one another.
+Result<void> check_table_flags(const TableFlags& table) {
+  if (table.given.empty()) return {};
+  const bool asks = !table.prompt.empty() || !table.prompt_file.empty();
+  if (!asks && table.embed.empty()) {
+    return needed(fmt::format(
+        "{} is about the records of a table, and nothing says what to ask about them; add --prompt "
+        "'Classify: {{{{ title }}}}' (a column in braces), --prompt-file FILE, or --embed",
+        table.given.front()));
+  }
+  if (!table.prompt.empty() && !table.prompt_file.empty())
+    return needed("--prompt and --prompt-file exclude each other");
+  if (asks && !table.embed.empty()) {
+    return needed("--embed asks for a vector of each record and --prompt for an answer; give one");
+  }
+  if (!table.embed.empty()) {
+    for (const std::string& flag : table.given) {
+      if (flag == "--system" || flag == "--schema" || flag == "--max-tokens" ||
+          flag == "--temperature")
+        return needed(
+            fmt::format("{} is for answers, and --embed asks for vectors; leave it out", flag));
+    }
+  }
+  return check_delimiter(table.delimiter);
+}
+
+// Results that are printed and not kept.
+Result<void> check_printed(const RunCommand& command) {
+  if (command.preview > 0) {
+    if (!command.output.empty() || command.no_resume || !command.format.empty())
+      return needed("--preview prints a few rows and keeps nothing; leave out -o");
+    return {};
+  }
+  if (command.no_resume && command.output != "-") {
+    return needed(
+        "--no-resume is for -o -, which prints the results; with a file, --fresh starts over");
+  }
+  if (command.output == "-" && !command.no_resume) {
+    return needed(
+        "the output must be a file, as a job continues from what it finds there; name one with -o "
+        "results.jsonl, or print the results and keep nothing with --no-resume -o -");
+  }
+  if (!command.format.empty() && command.output != "-")
+    return needed("--format is for -o -; the ending of a file's name says its form");
+  if (!command.format.empty() && command.format != "jsonl" && command.format != "csv" &&
+      command.format != "tsv" && command.format != "json") {
+    return needed(fmt::format("--format {} is none of jsonl, csv, tsv and json", command.format));
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<void> check_run(const RunCommand& command) {
   if (command.input.empty()) {
@@ -17,9 +82,11 @@ Result<void> check_run(const RunCommand& command) {
         "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
         "input");
   }
+  if (const Result<void> table = check_table_flags(command.table); !table) return table;
+  if (const Result<void> printed = check_printed(command); !printed) return printed;
   const auto dry = std::ranges::find_if(
       command.flags, [](const GivenFlag& given) { return given.row->name == "dry-run"; });
-  const bool writes = dry == command.flags.end() || dry->text == "false";
+  const bool writes = command.preview == 0 && (dry == command.flags.end() || dry->text == "false");
   if (command.output.empty() && writes) return needed("no output was named; add -o results.jsonl");
   return {};
 }
@@ -53,8 +120,25 @@ Result<void> check_exec(const ExecCommand& command) {
 }
 
 Result<void> check_retry(const RetryCommand& command) {
+  if (const Result<void> table = check_table_flags(command.table); !table) return table;
   if (!command.errors.empty()) return {};
   return needed("no job was named; write windrow retry RESULTS.errors.jsonl");
+}
+
+Result<void> check_export(const ExportCommand& command) {
+  if (command.job.empty()) {
+    return needed(
+        "no job was named; write windrow export RESULTS.jsonl -o TABLE.csv, or .tsv, .json, .npy");
+  }
+  if (command.output.empty())
+    return needed("no output was named; add -o TABLE.csv, or .tsv, .json, .npy");
+  if (!table::table_format_of(command.output)) {
+    return needed(
+        fmt::format("-o {} does not say which form the table has; its name has to end in .csv, "
+                    ".tsv, .json or .npy",
+                    command.output));
+  }
+  return check_delimiter(command.delimiter);
 }
 
 Result<void> check_status(const StatusCommand& command) {

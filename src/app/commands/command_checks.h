@@ -16,6 +16,7 @@ Result<void> check_run(const RunCommand& command);
 Result<void> check_exec(const ExecCommand& command);
 Result<void> check_retry(const RetryCommand& command);
 Result<void> check_compare(const CompareCommand& command);
+Result<void> check_export(const ExportCommand& command);
 Result<void> check_status(const StatusCommand& command);
 Result<void> check_inspect(const InspectCommand& command);
 Result<void> check_tokenize(const TokenizeCommand& command);

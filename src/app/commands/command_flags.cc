@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
+
+#include "app/commands/table_flags.h"
 
 namespace windrow::app {
 namespace {
@@ -14,12 +17,54 @@ void add_limit(std::string_view limit, KeysAddCommand& command) {
   command.limits += fmt::format("{}{}", command.limits.empty() ? "" : " ", limit);
 }
 
-const std::array<Flag<RunCommand>, 1> kRunFlags = {{
+const std::array<Flag<RunCommand>, 5> kOwnRunFlags = {{
     {.name = "output",
      .short_name = "-o",
      .value_name = "FILE",
-     .help = "where the results go",
+     .help = "where the results go: .jsonl; or .csv, .tsv, .json or .npy for a table, with the "
+             "results beside it under .jsonl",
      .set = set_text<&RunCommand::output>},
+    {.name = "sample",
+     .value_name = "N",
+     .help = "run only N rows, drawn at random; always the same ones",
+     .set = set_number_in<&RunCommand::sample, int64_t{1}, int64_t{1} << 40>},
+    {.name = "preview",
+     .value_name = "N",
+     .help = "print what the first N rows ask and what is answered; nothing is kept",
+     .set = set_number_in<&RunCommand::preview, int64_t{1}, int64_t{100'000}>},
+    {.name = "no-resume",
+     .help = "with -o -: print the results when all rows are done, and keep nothing",
+     .set = set_switch<&RunCommand::no_resume>},
+    {.name = "format",
+     .value_name = "FORMAT",
+     .help = "of -o -: jsonl, csv, tsv, json (default: jsonl)",
+     .set = set_text<&RunCommand::format>},
+}};
+
+const std::array<Flag<ExportCommand>, 5> kExportFlags = {{
+    {.name = "output",
+     .short_name = "-o",
+     .value_name = "FILE",
+     .help = "the table; its ending says which form: .csv, .tsv, .json, or .npy for embeddings",
+     .set = set_text<&ExportCommand::output>},
+    {.name = "input",
+     .value_name = "FILE",
+     .help = "the input of the job (default: the one in the job record)",
+     .set = set_text<&ExportCommand::input>},
+    {.name = "id",
+     .value_name = "COLUMN",
+     .help = "column of the input with the custom_ids (default: the one in the job record)",
+     .set = [](std::string_view text, ExportCommand& command) -> Result<void> {
+       command.id = text;
+       return {};
+     }},
+    {.name = "delimiter",
+     .value_name = "CHAR",
+     .help = "between the values of a CSV input (default: found in its first line)",
+     .set = set_text<&ExportCommand::delimiter>},
+    {.name = "quiet",
+     .help = "print only warnings and errors",
+     .set = set_switch<&ExportCommand::quiet>},
 }};
 
 const std::array<Flag<ExecCommand>, 4> kExecFlags = {{
@@ -45,7 +90,7 @@ const std::array<Flag<ExecCommand>, 4> kExecFlags = {{
      .set = set_text<&ExecCommand::trace>},
 }};
 
-const std::array<Flag<RetryCommand>, 2> kRetryFlags = {{
+const std::array<Flag<RetryCommand>, 2> kOwnRetryFlags = {{
     {.name = "only",
      .value_name = "CODE,...",
      .help = "only rows with one of these error codes or statuses: 429,out_of_memory (default: "
@@ -245,7 +290,12 @@ const std::array<Flag<KeysListCommand>, 1> kKeysListFlags = {{
 }  // namespace
 
 std::span<const Flag<RunCommand>> run_flags() {
-  return kRunFlags;
+  static const std::vector<Flag<RunCommand>> flags = with_table_flags<RunCommand>(kOwnRunFlags);
+  return flags;
+}
+
+std::span<const Flag<ExportCommand>> export_flags() {
+  return kExportFlags;
 }
 
 std::span<const Flag<ExecCommand>> exec_flags() {
@@ -253,7 +303,9 @@ std::span<const Flag<ExecCommand>> exec_flags() {
 }
 
 std::span<const Flag<RetryCommand>> retry_flags() {
-  return kRetryFlags;
+  static const std::vector<Flag<RetryCommand>> flags =
+      with_table_flags<RetryCommand>(kOwnRetryFlags);
+  return flags;
 }
 
 std::span<const Flag<StatusCommand>> status_flags() {

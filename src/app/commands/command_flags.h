@@ -15,6 +15,7 @@ namespace windrow::app {
 std::span<const Flag<RunCommand>> run_flags();
 std::span<const Flag<ExecCommand>> exec_flags();
 std::span<const Flag<RetryCommand>> retry_flags();
+std::span<const Flag<ExportCommand>> export_flags();
 std::span<const Flag<StatusCommand>> status_flags();
 std::span<const Flag<CompareCommand>> compare_flags();
 std::span<const Flag<InspectCommand>> inspect_flags();
@@ -36,6 +37,7 @@ std::string help_text();
 std::string run_help_text();
 std::string exec_help_text();
 std::string retry_help_text();
+std::string export_help_text();
 std::string serve_help_text();
 std::string status_help_text();
 std::string compare_help_text();

@@ -331,6 +331,15 @@ Result<Command> parse_retry(std::span<const std::string> arguments) {
                                   arguments);
 }
 
+Result<Command> parse_export(std::span<const std::string> arguments) {
+  return parse_form<ExportCommand>({.name = "windrow export",
+                                    .help = export_help_text,
+                                    .flags = export_flags(),
+                                    .words = {{"job", &ExportCommand::job}},
+                                    .check = check_export},
+                                   arguments);
+}
+
 Result<Command> parse_serve(std::span<const std::string> arguments) {
   return parse_form<ServeCommand>(
       {.name = "windrow serve", .help = serve_help_text, .flags = {}, .takes_setting = is_of_serve},
@@ -553,6 +562,7 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "run") return parse_run(rest);
   if (word == "exec") return parse_exec(rest);
   if (word == "retry") return parse_retry(rest);
+  if (word == "export") return parse_export(rest);
   if (word == "serve") return parse_serve(rest);
   if (word == "status") return parse_status(rest);
   if (word == "compare") return parse_compare(rest);
@@ -570,9 +580,9 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "exec", "retry", "serve", "status", "compare", "inspect", "doctor", "tokenize",
-       "memory", "sessions", "config", "keys", "probe", "sim-upstream", "rpc-worker", "--version",
-       "--help"});
+      {"run", "exec", "retry", "export", "serve", "status", "compare", "inspect", "doctor",
+       "tokenize", "memory", "sessions", "config", "keys", "probe", "sim-upstream", "rpc-worker",
+       "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

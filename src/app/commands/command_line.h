@@ -19,10 +19,31 @@
 
 namespace windrow::app {
 
+// How the records of a table become requests, for commands that run rows. Empty texts: not given.
+struct TableFlags {
+  std::string id;  // the column of the custom_ids
+  std::string prompt;
+  std::string prompt_file;
+  std::string system;
+  std::string schema;  // a file
+  std::string embed;
+  std::string delimiter;
+  std::optional<int64_t> max_tokens;
+  std::optional<double> temperature;
+
+  std::vector<std::string> given;  // the names of those that were given: "--id"
+};
+
 struct RunCommand {
   std::string input;  // "-": standard input
   std::string output;
   std::vector<GivenFlag> flags;
+  TableFlags table = {};  // none given: the input is a file of requests
+
+  int64_t sample = 0;       // rows drawn at random; 0: all
+  int64_t preview = 0;      // not 0: so many rows are printed with their answers, and not kept
+  bool no_resume = false;   // with the output "-": results are printed and not kept
+  std::string format = {};  // of these: empty or jsonl, csv, tsv, json
 
   // Given: only rows that failed run, those of this choice. No flag of `run`; `retry` says so.
   std::optional<batch::FailureChoice> only_retried = std::nullopt;
@@ -42,6 +63,16 @@ struct RetryCommand {
   std::string input;   // empty: the one the job record names
   std::string only;    // of --only; empty: all
   std::vector<GivenFlag> flags;
+  TableFlags table = {};
+};
+
+struct ExportCommand {
+  std::string job;                // its results, or its errors
+  std::string input;              // empty: the one the job record names
+  std::string output;             // its ending says which form
+  std::optional<std::string> id;  // the column of the custom_ids; nothing: as recorded
+  std::string delimiter;
+  bool quiet = false;
 };
 
 struct ServeCommand {
@@ -137,11 +168,11 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command =
-    std::variant<RunCommand, ExecCommand, RetryCommand, ServeCommand, StatusCommand, CompareCommand,
-                 InspectCommand, DoctorCommand, TokenizeCommand, MemoryCommand, SessionsCommand,
-                 ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
-                 ProbeCommand, SimUpstreamCommand, RpcWorkerCommand, HelpCommand, VersionCommand>;
+using Command = std::variant<RunCommand, ExecCommand, RetryCommand, ExportCommand, ServeCommand,
+                             StatusCommand, CompareCommand, InspectCommand, DoctorCommand,
+                             TokenizeCommand, MemoryCommand, SessionsCommand, ConfigShowCommand,
+                             ConfigFlagsCommand, KeysAddCommand, KeysListCommand, ProbeCommand,
+                             SimUpstreamCommand, RpcWorkerCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

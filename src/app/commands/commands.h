@@ -54,6 +54,9 @@ int exec_command(const ExecCommand& command, const Environment& environment);
 // input; the rest is `windrow run` with only these rows. 0 also where no row failed.
 int retry_command(const RetryCommand& command, const Environment& environment);
 
+// `windrow export`: writes the answers of a job as a table. Also 130 when it was interrupted.
+int export_command(const ExportCommand& command, const Environment& environment);
+
 // `windrow serve`: a server, until a signal stops it. Also 130 when requests were cut off.
 int serve_command(const ServeCommand& command, const Environment& environment);
 

@@ -92,6 +92,8 @@ std::string help_text() {
   text += help_line("windrow exec PROGRAM.lua --input INPUT -o OUTPUT",
                     "run a program for each row: contexts that fork, calls that share passes");
   text += help_line("windrow retry RESULTS.errors.jsonl", "run the rows that failed once more");
+  text += help_line("windrow export RESULTS.jsonl -o TABLE.csv",
+                    "the answers of a job as a table, beside the records of its input");
   text +=
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
   text += help_line("windrow compare A.jsonl B.jsonl",
@@ -120,7 +122,9 @@ std::string run_help_text() {
       "Answers the requests of INPUT (OpenAI Batch lines; plain, .gz or .zst; - is standard "
       "input)\n"
       "and writes one line for each to OUTPUT, failures to OUTPUT with .errors.jsonl. The same\n"
-      "command continues what was interrupted.\n";
+      "command continues what was interrupted. With --prompt or --embed INPUT is a table (CSV, "
+      "TSV,\n"
+      "JSON, JSONL or lines of text), of which each record becomes a request.\n";
   text += "\n" + table_help(run_flags());
   text += settings_help(SettingsOf::kRun);
   text +=
@@ -171,6 +175,19 @@ std::string retry_help_text() {
          "\nThe flags of `windrow run` have the same meaning here, but for --fresh, --retry-failed "
          "and\n"
          "--dry-run, which a retry does not take. Give those that the job was run with.\n";
+}
+
+std::string export_help_text() {
+  return "windrow export RESULTS.jsonl -o TABLE.csv|.tsv|.json|.npy [--input FILE] [--id "
+         "COLUMN]\n\n"
+         "Writes the answers of a job as a table: the records of its input in their order, with "
+         "their\n"
+         "columns, and behind them answer, the members of answers that follow a schema, "
+         "finish_reason\n"
+         "and error. The job may be finished, interrupted or running; records without an outcome "
+         "are\n"
+         "left out. .npy holds embeddings as float32, a row for each record.\n\n" +
+         table_help(export_flags());
 }
 
 std::string serve_help_text() {

@@ -98,6 +98,7 @@ Result<std::optional<RunCommand>> plan_retry(const RetryCommand& command, store:
   return std::optional(RunCommand{.input = std::move(input),
                                   .output = paths->results,
                                   .flags = command.flags,
+                                  .table = command.table,
                                   .only_retried = std::move(choice)});
 }
 

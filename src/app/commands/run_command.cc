@@ -1,4 +1,9 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +12,8 @@
 #include "app/commands/commands.h"
 #include "app/commands/run_job.h"
 #include "app/commands/select_fleet.h"
+#include "app/commands/table_job.h"
+#include "app/commands/unkept_job.h"
 #include "app/process/signals.h"
 #include "app/settings/run_options.h"
 #include "batch/input.h"
@@ -14,6 +21,9 @@
 
 namespace windrow::app {
 namespace {
+
+constexpr int kExitRowsFailed = 1;
+constexpr int kExitUnusable = 2;
 
 // Rows are requests, and go to the models of the fleet as they are.
 class RequestRows final : public RowsAnswerer {
@@ -42,6 +52,68 @@ class RequestRows final : public RowsAnswerer {
   fleet::JobHooks hooks_;
 };
 
+Result<void> check_outputs(const RunCommand& command, const RunOutput& output,
+                           const Settings& settings) {
+  if (Result<void> table = check_written_path("-o", output.table); !table) return table;
+  const std::array<NamedFile, 2> more = {
+      {{"the table", output.table}, {"--prompt-file", command.table.prompt_file}}};
+  return check_job_files(command.input, output.log, settings, more);
+}
+
+// Writes the table of a job that has results, complete or not. Returns the exit code of the
+// program.
+int end_with_table(int exit_code, const RunOutput& output, CommandContext& context,
+                   StopRelay& relay) {
+  Console& console = context.console();
+  const Result<batch::JobPaths> paths = batch::job_paths(output.log);
+  // A run that was refused leaves everything as it is.
+  if (exit_code == kExitUnusable || !paths) return exit_code;
+  if (!context.disk().exists(paths->results) && !context.disk().exists(paths->errors))
+    return exit_code;
+  const Result<bool> written =
+      write_job_table({.paths = *paths, .output = output.table, .format = output.format},
+                      context.disk(), console, relay);
+  if (written && *written) return exit_code;
+  console.error(fmt::format(
+      "{} was not written: {}; the results are in {}, and windrow export {} -o {} writes it",
+      output.table, written ? "interrupted" : written.error().message, paths->results,
+      paths->results, output.table));
+  if (written) return kExitInterrupted;
+  return exit_code == 0 || exit_code == kExitRowsFailed ? kExitUnusable : exit_code;
+}
+
+// What is made of the results reads the input once more.
+Result<void> check_read_again(const RunCommand& command, const RunOutput& output,
+                              const batch::Input& input) {
+  if (input.rereadable()) return {};
+  const std::string what = !output.table.empty() ? fmt::format("-o {}", output.table)
+                           : command.preview > 0 ? "--preview"
+                           : !command.format.empty() && command.format != "jsonl"
+                               ? fmt::format("--format {}", command.format)
+                               : "";
+  if (what.empty()) return {};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} reads the input once more at the end, and {} can be read only once; "
+                           "write it to a file first, or take the results as JSONL",
+                           what, input.name())};
+}
+
+// Prints the results of a job that keeps none. Returns the exit code of the program.
+int print_unkept(int exit_code, const RunCommand& command, const std::string& results,
+                 batch::Input& input, CommandContext& context) {
+  store::Disk& disk = context.disk();
+  const Result<batch::JobPaths> paths = batch::job_paths(results);
+  if (!paths || (!disk.exists(paths->results) && !disk.exists(paths->errors))) return exit_code;
+  const Result<void> printed =
+      command.preview > 0
+          ? print_preview(input, command.preview, results, disk, context.console())
+          : print_results(input, results, table::table_format_of("x." + command.format), disk,
+                          context.console());
+  if (printed) return exit_code;
+  context.console().error(printed.error().message);
+  return kExitUnusable;
+}
+
 }  // namespace
 
 int run_command(const RunCommand& command, const Environment& environment) {
@@ -58,35 +130,63 @@ int run_command(const RunCommand& command, const Environment& environment) {
   // Everything that can be checked without opening anything.
   Result<FleetChoice> chosen = context.choose();
   if (!chosen) return context.fail(chosen.error());
-  // A dry run writes nothing and may do without a name.
-  if (!command.output.empty()) {
-    const Result<void> checked = check_job_files(command.input, command.output, settings);
+  // Where the results go. A dry run writes nothing and may do without a name.
+  const bool unkept = command.preview > 0 || command.output == "-";
+  std::optional<ScratchFolder> scratch;
+  RunOutput output = run_output(command.output, context.disk());
+  if (unkept) {
+    Result<ScratchFolder> made = ScratchFolder::make();
+    if (!made) return context.fail(made.error());
+    scratch.emplace(*std::move(made));
+    output = {.log = scratch->results(), .table = {}};
+  } else if (!command.output.empty()) {
+    const Result<void> checked = check_outputs(command, output, settings);
     if (!checked) return context.fail(checked.error());
   }
   const Result<void> report_checked = check_written_path("--report", settings.report);
   if (!report_checked) return context.fail(report_checked.error());
   const Result<void> fetched = fetch_models_of(*chosen, context, relay);
   if (!fetched) return context.fail(fetched.error());
-  Result<batch::JobOptions> options = options_of(command, settings, *chosen);
+  RunCommand logged = command;
+  logged.output = output.log;
+  Result<batch::JobOptions> options = options_of(logged, settings, *chosen);
   if (!options) return context.fail(options.error());
   options->now_unix_s = context.clock().unix_seconds();
-  const Result<std::unique_ptr<batch::Input>> input = batch::open_input(command.input);
-  if (!input) return context.fail(input.error());
+  const Result<RunInput> opened = open_run_input(command, context.disk());
+  if (!opened) return context.fail(opened.error());
+  batch::Input& input = *opened->input;
+  options->settings.insert(options->settings.end(), opened->settings.begin(),
+                           opened->settings.end());
 
   if (settings.dry_run) {
     const StopRelay::Attachment leaves(relay, leave_at_once(context.console()));
-    return dry_run_command(**input, *options, *chosen, settings, context.clock(),
-                           context.console());
+    return dry_run_command(input, *options, *chosen, settings, context.clock(), context.console());
   }
-  return run_job({.input = command.input,
-                  .output = command.output,
-                  .options = *std::move(options),
-                  .choice = *chosen,
-                  .answerer = [](fleet::JobFleet& fleet,
-                                 fleet::JobHooks hooks) -> Result<std::unique_ptr<RowsAnswerer>> {
-                    return std::make_unique<RequestRows>(fleet, std::move(hooks));
-                  }},
-                 **input, context, relay);
+  if (const Result<void> read = check_read_again(command, output, input); !read)
+    return context.fail(read.error());
+  if (command.preview > 0)
+    options->rows_max = std::min(options->rows_max.value_or(command.preview), command.preview);
+  if (!output.table.empty()) {
+    context.console().note(fmt::format("results are kept in {}; {} is written from them at the end",
+                                       output.log, output.table));
+  }
+  const int exit_code =
+      run_job({.input = command.input,
+               .output = output.log,
+               .options = *std::move(options),
+               .choice = *chosen,
+               .answerer = [](fleet::JobFleet& fleet,
+                              fleet::JobHooks hooks) -> Result<std::unique_ptr<RowsAnswerer>> {
+                 return std::make_unique<RequestRows>(fleet, std::move(hooks));
+               },
+               .unkept = unkept},
+              input, context, relay);
+  if (command.only_retried && !command.table.given.empty() && exit_code != kExitUnusable) {
+    context.console().note(fmt::format(
+        "windrow export {} -o TABLE.csv writes a table with the new answers", output.log));
+  }
+  if (unkept) return print_unkept(exit_code, command, output.log, input, context);
+  return output.table.empty() ? exit_code : end_with_table(exit_code, output, context, relay);
 }
 
 }  // namespace windrow::app

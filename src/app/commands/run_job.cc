@@ -214,6 +214,10 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted)
     add_budget(summary, settings.cost_max, dearest, runs_programs ? "call" : "row");
+  if (job.unkept) {
+    if (summary.end == report::RunEnd::kInterrupted) console.error("interrupted");
+    return summary.exit_code;
+  }
   write_reports(disk, clock, summary, reporter.history(), console);
   report_end(summary, settings, console);
   return summary.exit_code;

@@ -48,6 +48,9 @@ struct JobToRun {
 
   llm::RowObserver on_rows = {};  // of the fleet's models
   std::string retry = {};         // report::Summary::retry
+
+  // Its files are removed afterwards: it has neither reports nor a table of numbers at the end.
+  bool unkept = false;
 };
 
 // Checks the files that are named, as far as that is possible without opening one. `more`: files
