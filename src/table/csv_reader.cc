@@ -38,7 +38,9 @@ Result<std::unique_ptr<RecordReader>> CsvReader::open(std::unique_ptr<RecordByte
   if (delimiter == 0) {
     const Result<std::string_view> front = bytes->front();
     if (!front) return front.error().in(name);
-    delimiter = delimiter_of(front->substr(0, front->find_first_of("\r\n")));
+    const std::string_view text =
+        front->substr(std::min(front->size(), front->find_first_not_of("\r\n")));
+    delimiter = delimiter_of(text.substr(0, text.find_first_of("\r\n")));
   }
   std::unique_ptr<CsvReader> reader(
       new CsvReader(std::move(bytes), std::move(name), delimiter, options));

@@ -33,7 +33,12 @@ RecordBytes::RecordBytes(std::unique_ptr<batch::ByteSource> packed)
     : bytes_(batch::decompressed(std::make_unique<CountedBytes>(std::move(packed), bytes_read_))) {}
 
 Result<std::string_view> RecordBytes::front() {
-  while (!ended_ && front_.size() < kFrontBytesMax && front_.find('\n') == std::string::npos) {
+  // A line end behind the first line that is not blank.
+  const auto has_line = [&] {
+    const size_t first = front_.find_first_not_of(" \t\r\n");
+    return first != std::string::npos && front_.find('\n', first) != std::string::npos;
+  };
+  while (!ended_ && front_.size() < kFrontBytesMax && !has_line()) {
     const size_t had = front_.size();
     front_.resize(kFrontBytesMax);
     const Result<size_t> got = bytes_->read(front_.data() + had, kFrontBytesMax - had);

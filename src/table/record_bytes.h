@@ -19,8 +19,8 @@ class RecordBytes final : public batch::ByteSource {
  public:
   explicit RecordBytes(std::unique_ptr<batch::ByteSource> packed);
 
-  // The first bytes, up to and with the first line end if that is among the first 64 KiB. Before
-  // the first read(); blocks. kInvalid: the compressed data is damaged. kIo.
+  // The first bytes, with at least the first line that is not blank, if that ends within the first
+  // 64 KiB. Before the first read(); blocks. kInvalid: the compressed data is damaged. kIo.
   Result<std::string_view> front();
 
   // ByteSource

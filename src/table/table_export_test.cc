@@ -159,7 +159,7 @@ TEST(Export, OfEmbeddingsIsAnArrayOfNumpy) {
   EXPECT_EQ(numbers[5], 0.1F);
   EXPECT_EQ(npy.report.failed, 1);
   EXPECT_EQ(npy.report.waiting, 1);
-  EXPECT_THAT(of_csv(disk, input, TableFormat::kCsv).text, HasSubstr("c,\"[3,0.1]\",,\n"));
+  EXPECT_THAT(of_csv(disk, input, TableFormat::kCsv).text, HasSubstr("c,\"[3.0,0.1]\",,\n"));
 }
 
 TEST(Export, RefusesWhatDoesNotBelongTogether) {

@@ -140,7 +140,7 @@ def test_job():
                         for row in rows if row["sku"] != "bad"), str(rows[:3]))
     check("the bad record", "2 values" in rows[6]["error"] and not rows[6]["answer"], str(rows[6]))
     error = lines_of("labelled.errors.jsonl")
-    check("its line", [line["windrow"]["line"] for line in error] == [10], str(error))
+    check("its line", [line["windrow"]["line"] for line in error] == [9], str(error))
 
     # The same as the table of the run, from the record alone.
     windrow("export", "labelled.jsonl", "-o", "again.csv")
@@ -175,7 +175,10 @@ def test_killed():
                 break
     check("the killed run wrote no table", not os.path.exists("cut.csv"))
     had = len(open("cut.jsonl", "rb").read().split(b"\n")) - 1
-    windrow("export", "cut.jsonl", "--input", "many.csv", "-o", "part.csv", "--id", "sku", code=2)
+    write("other.csv", "id,x\nnone,1\n")
+    done = windrow("export", "cut.jsonl", "--input", "other.csv", "-o", "x.csv", "--id", "id",
+                   code=2)
+    check("another input", "no record of other.csv has an outcome" in done.stderr, done.stderr)
     windrow("export", "cut.jsonl", "-o", "part.csv")
     check("the part is there", 0 < len(read_csv("part.csv")) <= had + 1)
     windrow(*command, "-o", "cut.csv", code=1)
