@@ -18,7 +18,7 @@ COMMANDS = [
     ("export", "the answers of a job as a table"),
     ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
-    ("compare", "two results: rows, answers, failures, tokens, latency"),
+    ("compare", "two results, row by row"),
     ("inspect", "what a model file holds"),
     ("doctor", "what of this machine does not work, and what to do"),
     ("tokenize", "the tokens of a text or a chat"),
