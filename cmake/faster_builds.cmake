@@ -26,8 +26,6 @@ endif()
 option(WINDROW_PRECOMPILED "Parse the headers of other libraries once a build" ON)
 option(WINDROW_UNITY "Compile several sources of a target as one" ON)
 set(WINDROW_UNITY_SOURCES 10 CACHE STRING "How many, where WINDROW_UNITY is on")
-option(WINDROW_UNITY_TESTS "Compile several sources of a test program as one" OFF)
-set(WINDROW_UNITY_TEST_SOURCES 5 CACHE STRING "How many, where WINDROW_UNITY_TESTS is on")
 
 set(_windrow_headers
   <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <condition_variable> <cstddef> <cstdint>
@@ -57,28 +55,6 @@ if(WINDROW_PRECOMPILED)
     ${_windrow_headers} <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
-# Tests use short names in their anonymous namespaces, so only those of them are grouped that share
-# none. A test that cannot be grouped for another reason has the source property
-# SKIP_UNITY_BUILD_INCLUSION.
-function(windrow_group_tests target)
-  find_program(WINDROW_PYTHON NAMES python3 REQUIRED)
-  get_target_property(sources ${target} SOURCES)
-  list(TRANSFORM sources PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
-  execute_process(
-    COMMAND ${WINDROW_PYTHON} -B ${PROJECT_SOURCE_DIR}/cmake/unity_groups.py
-            ${WINDROW_UNITY_TEST_SOURCES} ${sources}
-    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE ";" "|" lines "${lines}")
-  string(REPLACE "\n" ";" lines "${lines}")
-  set(number 0)
-  foreach(line IN LISTS lines)
-    string(REPLACE "|" ";" group "${line}")
-    math(EXPR number "${number} + 1")
-    set_source_files_properties(${group} PROPERTIES UNITY_GROUP "${target}_${number}")
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-endfunction()
-
 # windrow_compile_faster(TARGET [TESTS | RUNS_ONCE]): for a module or a program. TESTS: of tests;
 # RUNS_ONCE: not optimised in Debug builds.
 function(windrow_compile_faster target)
@@ -94,9 +70,6 @@ function(windrow_compile_faster target)
   if(WINDROW_UNITY AND NOT "TESTS" IN_LIST ARGN)
     set_target_properties(${target} PROPERTIES
       UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${WINDROW_UNITY_SOURCES})
-  endif()
-  if(WINDROW_UNITY_TESTS AND "TESTS" IN_LIST ARGN)
-    windrow_group_tests(${target})
   endif()
   if(WINDROW_PRECOMPILED)
     target_precompile_headers(${target} REUSE_FROM ${precompiled})
