@@ -38,7 +38,9 @@ NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run", "--sample", "--preview
 # Flags of `run` that are about a job; `serve` takes all others.
 NOT_OF_SERVE = {"--limit", "--strict", "--retry-failed", "--fresh", "--dry-run", "--max-cost",
                 "--prices", "--self-check", "--reply-memory-mb", "--keep-truncated", "--cache",
-                "--ordered", "--report", "--no-summary"}
+                "--ordered", "--report", "--no-summary", "--sample", "--preview", "--no-resume",
+                "--format", "--id", "--prompt", "--prompt-file", "--system", "--embed", "--schema",
+                "--delimiter", "--max-tokens", "--temperature"}
 
 
 def read(name):
@@ -79,8 +81,8 @@ def value_and_text(value, text):
 def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
-    for command in ("run", "exec", "serve", "retry", "status", "compare", "doctor", "tokenize",
-                    "memory", "sessions", "keys", "probe", "sim-upstream", "rpc-worker"):
+    for command in ("run", "exec", "serve", "retry", "export", "status", "compare", "doctor",
+                    "tokenize", "memory", "sessions", "keys", "probe", "sim-upstream", "rpc-worker"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
@@ -90,7 +92,8 @@ def read_flags(program):
     left_out = shared - {flag for _, flag, _, _ in commands["serve"]}
     if left_out != NOT_OF_SERVE:
         sys.exit(f"generate.py: NOT_OF_SERVE should be {sorted(left_out)}")
-    commands["serve"] = [flag for flag in commands["serve"] if flag[1] not in shared]
+    for command in ("serve", "retry"):
+        commands[command] = [flag for flag in commands[command] if flag[1] not in shared]
     return commands
 
 
@@ -139,8 +142,10 @@ def manual(commands):
                                                     for flag in sorted(NOT_OF_SERVE)))
     page = page.replace("@TOKENIZE_FLAGS@", manual_flags(commands["tokenize"]))
     of_run = {flag for _, flag, _, _ in commands["run"]}
+    # Some have the name of another flag of `run`.
+    meant = {(flag, text) for _, flag, _, text in commands["run"]}
     page = page.replace("@MEMORY_FLAGS@", manual_flags(
-        [flag for flag in commands["memory"] if flag[1] not in of_run]))
+        [flag for flag in commands["memory"] if (flag[1], flag[3]) not in meant]))
     of_exec = {flag for _, flag, _, _ in commands["exec"]}
     page = page.replace("@EXEC_FLAGS@", manual_flags(
         [flag for flag in commands["exec"] if flag[1] not in of_run]))
@@ -181,6 +186,7 @@ def bash(commands):
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
     doctor = " ".join([flag for _, flag, _, _ in commands["doctor"]] + ["--help"])
     compare = " ".join([flag for _, flag, _, _ in commands["compare"]] + ["--help"])
+    export = " ".join([flag for _, flag, _, _ in commands["export"]] + ["--help"])
     tokenize = " ".join([flag for _, flag, _, _ in commands["tokenize"]] + ["--help"])
     memory = " ".join([flag for _, flag, _, _ in commands["memory"]]
                       + ["--no-color", "--help"])
@@ -226,6 +232,7 @@ _windrow() {{
     status) flags='{status}' ;;
     doctor) flags='{doctor}' ;;
     compare) flags='{compare}' ;;
+    export) flags='{export}' ;;
     tokenize) flags='{tokenize}' ;;
     memory) flags='{memory}' ;;
     sessions) flags='{sessions}' ;;
@@ -289,6 +296,7 @@ def zsh(commands):
     status = zsh_flags(commands["status"])
     doctor = zsh_flags(commands["doctor"])
     compare = zsh_flags(commands["compare"])
+    export = zsh_flags(commands["export"])
     tokenize = zsh_flags(commands["tokenize"])
     memory = zsh_flags(commands["memory"])
     sessions = zsh_flags(commands["sessions"])
@@ -302,7 +310,7 @@ def zsh(commands):
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
   local -a sim_flags doctor_flags tokenize_flags memory_flags sessions_flags exec_flags
-  local -a compare_flags worker_flags
+  local -a compare_flags worker_flags export_flags
   commands=(
 {names}
   )
@@ -355,6 +363,10 @@ _windrow() {{
 {compare}
     '--help[explain the command]'
   )
+  export_flags=(
+{export}
+    '--help[explain the command]'
+  )
   status_flags=(
 {status}
     '--help[explain the command]'
@@ -386,6 +398,7 @@ _windrow() {{
     keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
     status) _arguments $status_flags '1:results:_files' ;;
     compare) _arguments $compare_flags '1:results:_files' '2:results:_files' ;;
+    export) _arguments $export_flags '1:results:_files' ;;
     inspect) _arguments '*--rpc[devices of this worker]:host\\:port: ' '--json[as JSON]' \\
       '--help[explain the command]' '1:model:_files' ;;
     doctor) _arguments $doctor_flags ;;
