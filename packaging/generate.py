@@ -82,7 +82,8 @@ def read_flags(program):
     """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
     commands = {}
     for command in ("run", "exec", "serve", "retry", "export", "status", "compare", "doctor",
-                    "tokenize", "memory", "sessions", "keys", "probe", "sim-upstream", "rpc-worker"):
+                    "tokenize", "memory", "sessions", "keys", "probe", "sim-upstream",
+                    "rpc-worker"):
         said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
                               check=True).stdout
         commands[command] = flags_in(said)
