@@ -10,9 +10,13 @@ build=$1 version=$2
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly build version sources
 
-if [[ -z ${WINDROW_SOAK:-} ]] || ((EUID != 0)) || ! command -v mmdebstrap >/dev/null; then
-  echo "skipped: this needs WINDROW_SOAK=1 (./test --full), root and mmdebstrap"
+if [[ -z ${WINDROW_CLEAN_DEBIAN:-} ]] || ((EUID != 0)) || ! command -v mmdebstrap >/dev/null; then
+  echo "skipped: this needs WINDROW_CLEAN_DEBIAN=1 (./test --full), root and mmdebstrap"
   exit 77 # what CTest takes for skipped
+fi
+if grep -q '^WINDROW_SANITIZE:[^=]*=.' "$build/CMakeCache.txt"; then
+  echo "skipped: nobody gets packages with sanitizers"
+  exit 77
 fi
 
 folder=$(mktemp -d)
@@ -38,8 +42,8 @@ suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 readonly root=$folder/root
 tar=${WINDROW_CLEAN_ROOT:-$folder/clean.tar}
 if [[ ! -s $tar ]]; then
-  mmdebstrap --quiet --variant=minbase --include=adduser,systemd,systemd-sysv,dbus,procps,curl \
-    "$suite" "$tar.part" /etc/apt/sources.list.d/debian.sources
+  mmdebstrap --quiet --format=tar --variant=minbase \
+    --include=adduser,systemd,systemd-sysv,dbus,procps,curl "$suite" "$tar.part" /etc/apt/sources.list.d/debian.sources
   mv "$tar.part" "$tar"
 fi
 mkdir "$root"
