@@ -43,7 +43,8 @@ readonly root=$folder/root
 tar=${WINDROW_CLEAN_ROOT:-$folder/clean.tar}
 if [[ ! -s $tar ]]; then
   mmdebstrap --quiet --format=tar --variant=minbase \
-    --include=adduser,systemd,systemd-sysv,dbus,procps,curl "$suite" "$tar.part" /etc/apt/sources.list.d/debian.sources
+    --include=adduser,systemd,systemd-sysv,dbus,procps,curl "$suite" "$tar.part" \
+    /etc/apt/sources.list.d/debian.sources
   mv "$tar.part" "$tar"
 fi
 mkdir "$root"
