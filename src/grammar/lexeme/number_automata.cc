@@ -393,6 +393,19 @@ RangeDfa with_zeros_behind_each(const RangeDfa& shortest) {
   return ZerosBehind(shortest).run();
 }
 
+RangeDfa integers(bool zero) {
+  RangeDfa result;
+  constexpr RangeDfa::State kDigits = 1;
+  constexpr RangeDfa::State kZero = 2;
+  result.begin_state(false);
+  if (zero) result.add_edge({U'0', U'0'}, kZero);
+  result.add_edge({U'1', U'9'}, kDigits);
+  result.begin_state(true);
+  result.add_edge({U'0', U'9'}, kDigits);
+  if (zero) result.begin_state(true);
+  return result;
+}
+
 RangeDfa digits_at_most(uint32_t count) {
   RangeDfa result;
   // The states in which so many digits are left.

@@ -74,6 +74,9 @@ RangeDfa with_zeros_behind(const RangeDfa& multiples, bool has_point);
 // The same for any numbers as they are written shortest: 12, 12.0, 12.5, 12.50.
 RangeDfa with_zeros_behind_each(const RangeDfa& shortest);
 
+// 1, 2, 10, ..., and `zero` says whether also 0.
+RangeDfa integers(bool zero);
+
 // Texts of at most so many digits, with a point or without, not counting a zero before the point.
 RangeDfa digits_at_most(uint32_t count);
 

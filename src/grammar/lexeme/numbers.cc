@@ -20,6 +20,8 @@ constexpr size_t kMultipleStatesMax = 60'000;  // 6 digits for the largest steps
 constexpr size_t kRestsMax = 100'000;          // remainders of a step, with all possible zeros
 constexpr size_t kStatesMax = 200'000;
 constexpr size_t kDeniedShownMax = 10;
+constexpr size_t kJoinedStatesMax = 20'000;
+constexpr size_t kLongFrom = 100;  // states of steps: with 15 digits, 1,500
 
 struct Multiple {
   uint32_t step = 1;  // in units of 10^-places
@@ -205,6 +207,46 @@ Error in_words(const Error& error) {
           "cannot be enforced; make one of them smaller"};
 }
 
+// What multipleOf and its negations say, whatever the number of digits.
+struct Steps {
+  RangeDfa wanted;                 // no states: all numbers
+  std::vector<RangeDfa> unwanted;  // those that are not subtracted from `wanted` yet
+  size_t wanted_states = 0;        // before anything was subtracted
+  bool none = false;               // no number is left
+
+  bool takes() const { return wanted_states > 0; }
+};
+
+// While digits are not counted these automata are small, so they are joined first, as far as they
+// stay small. kUnavailable: `give_up` returned true.
+Result<Steps> steps_of(const Limits& limits, bool integer, const GiveUp& give_up) {
+  // False: it would be large.
+  const auto join = [&](RangeDfa& into, Combination what, const RangeDfa& other) -> Result<bool> {
+    Result<RangeDfa> both = combine(into, other, what, kJoinedStatesMax, give_up);
+    if (!both && both.error().kind == ErrorKind::kInvalid) return false;
+    if (both) both = minimal(*both, give_up);
+    if (!both) return both.error();
+    into = *std::move(both);
+    return true;
+  };
+  Steps steps;
+  if (limits.multiple) steps.wanted = multiples_of(*limits.multiple);
+  steps.wanted_states = steps.wanted.states_count();
+  for (const Multiple& multiple : limits.multiples_not) {
+    RangeDfa every = every_multiple(multiple, integer);
+    Result<bool> joined = false;
+    if (steps.takes()) {
+      joined = join(steps.wanted, Combination::kFirstOnly, every);
+    } else if (!steps.unwanted.empty()) {
+      joined = join(steps.unwanted.back(), Combination::kEither, every);
+    }
+    if (!joined) return joined.error();
+    if (!*joined) steps.unwanted.push_back(std::move(every));
+  }
+  steps.none = steps.takes() && steps.wanted.states_count() == 0;
+  return steps;
+}
+
 // The numbers from zero up or below zero, without a sign, while rules are applied to them one by
 // one.
 class Half {
@@ -213,10 +255,7 @@ class Half {
       : texts_(std::move(texts)), integer_(integer), negative_(negative), give_up_(give_up) {}
 
   // kInvalid: too many states. kUnavailable: `give_up` returned true.
-  Result<void> apply(const Limits& limits, const RangeDfa& steps) {
-    if (steps.states_count() > 0) {
-      if (Result<void> done = apply(Combination::kBoth, steps); !done) return done;
-    }
+  Result<void> apply(const Limits& limits, const Steps& steps) {
     if (!limits.multiples_not.empty()) {
       int64_t digits = kSafeDigits;
       for (const auto& bound : {limits.min, limits.max}) {
@@ -225,9 +264,11 @@ class Half {
       const RangeDfa few = digits_at_most(static_cast<uint32_t>(std::min(digits, kDigitsMax)));
       if (Result<void> done = apply(Combination::kBoth, few); !done) return done;
     }
-    for (const Multiple& multiple : limits.multiples_not) {
-      const RangeDfa every = every_multiple(multiple, integer_);
-      if (Result<void> done = apply(Combination::kFirstOnly, every); !done) return done;
+    if (steps.takes()) {
+      if (Result<void> done = apply(Combination::kBoth, steps.wanted); !done) return done;
+    }
+    for (const RangeDfa& other : steps.unwanted) {
+      if (Result<void> done = apply(Combination::kFirstOnly, other); !done) return done;
     }
     return deny(limits.denied);
   }
@@ -270,21 +311,28 @@ Result<std::shared_ptr<const ByteDfa>> bounded(const NumberBounds& bounds, bool 
                                                const GiveUp& give_up) {
   const auto limits = parse(bounds, integer);
   if (!limits) return limits.error();
-  const RangeDfa steps = limits->multiple ? multiples_of(*limits->multiple) : RangeDfa();
+  const Result<Steps> steps = steps_of(*limits, integer, give_up);
+  if (!steps) return steps.error();
+  if (steps->none) return nothing_there(bounds, integer);
   const auto half = [&](std::optional<NumberRange> range, bool negative) -> Half {
     if (!range) return {RangeDfa(), integer, negative, give_up};
-    range->integer_digits_max = integer_digits_max(*limits, steps.states_count());
+    range->integer_digits_max = integer_digits_max(*limits, steps->wanted_states);
     range->fraction_digits_max = integer ? 0 : fraction_digits_max(*limits);
     return {minimal(magnitudes(*range)), integer, negative, give_up};
   };
   Half positive = half(positive_range(*limits), false);
-  if (Result<void> done = positive.apply(*limits, steps); !done) return done.error();
+  if (Result<void> done = positive.apply(*limits, *steps); !done) return done.error();
   Half negative = half(negative_range(*limits), true);
-  if (Result<void> done = negative.apply(*limits, steps); !done) return done.error();
+  if (Result<void> done = negative.apply(*limits, *steps); !done) return done.error();
   const Result<RangeDfa> both = minimal(with_sign(positive.texts(), negative.texts()), give_up);
   if (!both) return both.error();
   if (both->states_count() == 0) return nothing_there(bounds, integer);
   return byte_dfa(*both);
+}
+
+// From zero up to any number, if that is the only bound.
+bool counts_digits_only(const Limits& limits) {
+  return !limits.max && limits.denied.empty() && (!limits.min || limits.min->digits.is_zero());
 }
 
 std::shared_ptr<const ByteDfa> of_pattern(std::string_view pattern) {
@@ -294,6 +342,41 @@ std::shared_ptr<const ByteDfa> of_pattern(std::string_view pattern) {
 }
 
 }  // namespace
+
+Result<std::optional<LongMultiples>> long_multiples(const NumberBounds& bounds, bool integer,
+                                                    const GiveUp& give_up) {
+  const std::optional<LongMultiples> none;
+  if (!bounds.multiple_of && bounds.multiples_not.empty()) return none;
+  const auto limits = parse(bounds, integer);
+  if (!limits) return limits.error();
+  const bool has_fractions = !integer && (!limits->multiple || limits->multiple->places > 0);
+  if (has_fractions || !counts_digits_only(*limits)) return none;
+  const Result<Steps> steps = steps_of(*limits, integer, give_up);
+  if (!steps) return steps.error();
+  const bool takes = steps->takes();
+  if (steps->none || steps->unwanted.size() != (takes ? 0U : 1U)) return none;
+  const RangeDfa& rests = takes ? steps->wanted : steps->unwanted.front();
+  if (rests.states_count() < kLongFrom) return none;
+
+  const auto half = [&](bool zero) -> Result<std::shared_ptr<const ByteDfa>> {
+    const Combination what = takes ? Combination::kBoth : Combination::kFirstOnly;
+    Result<RangeDfa> texts = combine(integers(zero), rests, what, kStatesMax, give_up);
+    if (texts) texts = minimal(*texts, give_up);
+    if (!texts) return in_words(texts.error());
+    return texts->states_count() == 0 ? nullptr : byte_dfa(*texts);
+  };
+  const bool from_zero = limits->min.has_value();
+  Result<std::shared_ptr<const ByteDfa>> positive = half(!from_zero || !limits->min->excluded);
+  if (!positive) return positive.error();
+  LongMultiples made{.positive = *std::move(positive), .digits_max = kSafeDigits};
+  if (!from_zero) {
+    Result<std::shared_ptr<const ByteDfa>> negative = half(false);
+    if (!negative) return negative.error();
+    made.negative = *std::move(negative);
+  }
+  if (!made.positive && !made.negative) return nothing_there(bounds, integer);
+  return std::optional(std::move(made));
+}
 
 Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds,
                                                    const GiveUp& give_up) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,5 +44,18 @@ Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds,
                                                    const GiveUp& give_up = {});
 Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds,
                                                   const GiveUp& give_up = {});
+
+// Multiples of a step that has many states for each digit, so that digits are better counted beside
+// the automaton (CountedDfa): without a sign, and without leading zeros.
+struct LongMultiples {
+  std::shared_ptr<const ByteDfa> positive;  // with zero if that is allowed; null: none
+  std::shared_ptr<const ByteDfa> negative;
+  uint32_t digits_max = 0;
+};
+
+// The numbers within the bounds in this form. Nothing where the functions above serve better: there
+// are other bounds than zero, fractions, or few states. Errors as above.
+Result<std::optional<LongMultiples>> long_multiples(const NumberBounds& bounds, bool integer,
+                                                    const GiveUp& give_up = {});
 
 }  // namespace windrow::grammar

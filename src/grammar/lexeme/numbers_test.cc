@@ -416,6 +416,59 @@ TEST(Numbers, ThatAreDeniedMayBeThousands) {
   EXPECT_EQ(too_many.error().kind, ErrorKind::kInvalid);
 }
 
+// Where digits are counted beside the automaton, it has the remainders alone.
+TEST(Numbers, MultiplesOfManyRemaindersAreWithoutASign) {
+  struct Case {
+    int step;  // 0: any integer
+    std::vector<int> excluded;
+  };
+  constexpr uint64_t kSeed = 19;
+  SCOPED_TRACE(fmt::format("seed {}", kSeed));
+  Random random(kSeed);
+  for (const auto& [step, excluded] :
+       {Case{4004, {8}}, Case{429, {2, 7}}, Case{1716, {8, 10}}, Case{9973, {}}, Case{777, {5}},
+        Case{0, {7, 11, 13}}, Case{0, {1000, 343}}}) {
+    NumberBounds bounds;
+    if (step > 0) bounds.multiple_of = std::to_string(step);
+    for (const int other : excluded)
+      bounds.multiples_not.push_back(std::to_string(other));
+    SCOPED_TRACE(fmt::format("{} without {}", step, fmt::join(excluded, ", ")));
+    for (const bool integer : {true, false}) {
+      const auto made = long_multiples(bounds, integer).value();
+      ASSERT_EQ(made.has_value(), integer || step > 0);
+      if (!made) continue;
+      EXPECT_LT(made->positive->states_count(), 20'000U);
+      EXPECT_EQ(made->digits_max, 15U);
+      for (int i = 0; i < 3'000; ++i) {
+        int64_t number = random.between(0, i < 1'000 ? 5'000 : 999'999'999'999'999);
+        if (step > 0 && random.chance(0.8)) number -= number % step;
+        const bool holds =
+            (step == 0 || number % step == 0) &&
+            std::ranges::none_of(excluded, [&](int other) { return number % other == 0; });
+        const std::string text = std::to_string(number);
+        ASSERT_EQ(made->positive->contains(text), holds) << text;
+        ASSERT_EQ(made->negative->contains(text), holds && number > 0) << text;
+        ASSERT_FALSE(made->positive->contains("0" + text)) << text;
+      }
+      for (const char* text : {"", "-", "-0", "00", "4004.0", "1e3"})
+        ASSERT_FALSE(made->positive->contains(text)) << text;
+    }
+  }
+  // From zero up, and above zero; few remainders and other bounds are for the other functions.
+  const auto from_zero = long_multiples({.min = "0", .multiple_of = "9973"}, true).value();
+  ASSERT_TRUE(from_zero);
+  EXPECT_TRUE(from_zero->positive->contains("0"));
+  EXPECT_FALSE(from_zero->negative);
+  const auto above =
+      long_multiples({.min = "0", .min_excluded = true, .multiple_of = "9973"}, true).value();
+  EXPECT_FALSE(above->positive->contains("0"));
+  EXPECT_FALSE(long_multiples({.multiple_of = "12"}, true).value());
+  EXPECT_FALSE(long_multiples({.max = "5", .multiple_of = "9973"}, true).value());
+  EXPECT_FALSE(long_multiples({.multiple_of = "9973", .denied = {"9973"}}, true).value());
+  EXPECT_FALSE(long_multiples({.multiple_of = "99.73"}, false).value());
+  EXPECT_FALSE(long_multiples({}, true).value());
+}
+
 TEST(Numbers, ManyMultiplesAskWhetherToGoOn) {
   const NumberBounds bounds{.multiples_not = {"7", "11", "13", "17", "19", "23"}};
   int questions = 0;

@@ -58,7 +58,11 @@ Result<std::optional<Part>> GrammarWriter::others_of(NodeId id) {
   } else if (node.allowed) {
     std::vector<const boost::json::value*> values = *node.allowed;
     std::erase_if(values, [](const boost::json::value* value) { return value->is_string(); });
-    if (!values.empty()) choices.push_back(parts_.one_of(values));
+    if (!values.empty()) {
+      Result<Part> part = parts_.one_of(values, conjunctions_.give_up());
+      if (!part) return schema_error(node.pointer, part.error());
+      choices.push_back(*part);
+    }
   } else if ((node.types & ~kStringType) != 0) {
     Node others = node;
     others.types &= static_cast<Types>(~kStringType);
@@ -108,7 +112,10 @@ Result<Part> GrammarWriter::write_body(NodeId id) {
 }
 
 Result<Part> GrammarWriter::write_shape(const Node& node) {
-  if (node.allowed) return parts_.one_of(*node.allowed);
+  if (node.allowed) {
+    Result<Part> part = parts_.one_of(*node.allowed, conjunctions_.give_up());
+    return part ? part : schema_error(node.pointer, part.error());
+  }
   GrammarBuilder& builder = parts_.builder();
   std::vector<Part> choices;
   if ((node.types & kNullType) != 0) choices.push_back(builder.text("null"));
@@ -139,10 +146,32 @@ Result<Part> GrammarWriter::write_number(const Node& node) {
   if ((node.types & kIntegerType) == 0) bounds.multiples_not.emplace_back("1");
   const std::pair key(bounds, integers);
   if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
+  Result<Part> part = write_bounds(bounds, integers);
+  if (!part) return schema_error(node.pointer, part.error());
+  return numbers_.emplace(key, *part).first->second;
+}
+
+Result<Part> GrammarWriter::write_bounds(const NumberBounds& bounds, bool integers) {
+  GrammarBuilder& builder = parts_.builder();
   const GiveUp& give_up = conjunctions_.give_up();
-  auto dfa = integers ? integer_dfa(bounds, give_up) : number_dfa(bounds, give_up);
-  if (!dfa) return schema_error(node.pointer, dfa.error());
-  return numbers_.emplace(key, parts_.builder().lexeme(*std::move(dfa))).first->second;
+  Result<std::optional<LongMultiples>> multiples = long_multiples(bounds, integers, give_up);
+  if (!multiples) return multiples.error();
+  if (!*multiples) {
+    auto dfa = integers ? integer_dfa(bounds, give_up) : number_dfa(bounds, give_up);
+    if (!dfa) return dfa.error();
+    return builder.lexeme(*std::move(dfa));
+  }
+  const CharCount count{.max = (*multiples)->digits_max};
+  std::vector<Part> signs;
+  for (const bool negative : {false, true}) {
+    const auto& digits = negative ? (*multiples)->negative : (*multiples)->positive;
+    if (!digits) continue;
+    auto counted = CountedDfa::make(digits, digits->states_count(), count);
+    if (!counted) return counted.error();
+    const Part part = builder.lexeme(*std::move(counted));
+    signs.push_back(negative ? builder.sequence({builder.text("-"), part}) : part);
+  }
+  return signs.size() == 1 ? signs.front() : builder.choice(std::move(signs));
 }
 
 Result<Part> GrammarWriter::write_string(const Node& node) {

@@ -48,6 +48,7 @@ class GrammarWriter {
   Result<Part> write_body(NodeId id);
   Result<Part> write_shape(const Node& node);
   Result<Part> write_number(const Node& node);
+  Result<Part> write_bounds(const NumberBounds& bounds, bool integers);
   Result<Part> write_string(const Node& node);
   Result<Part> write_array(const Node& node) { return arrays_.write(node); }
   Result<Part> write_object(const Node& node) { return objects_.write(node); }

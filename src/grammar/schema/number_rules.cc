@@ -348,13 +348,54 @@ bool implies(const NumberRules& rules, const NumberRules& other) {
          both.denied.size() == rules.denied.size();
 }
 
+namespace {
+
+// A step of which the multiples of `known` are multiples where they are of `step`, without the
+// factors that all of them have: of the multiples of 3, those of 6 are those of 2.
+Decimal without_known_factors(const Decimal& step, const Decimal& known) {
+  const int64_t places = std::max(step.places(), known.places());
+  const auto all = step.scaled(places);
+  const auto has = known.scaled(places);
+  if (!all || !has || *all <= 0 || *has <= 0) return step;
+  int64_t kept = *all / std::gcd(*all, *has);
+  if (kept == 1) return step;  // all multiples are: there is nothing to simplify
+  // A prime that the step has more often is needed as often as the step has it.
+  int64_t rest = *all / kept;
+  for (int64_t more = std::gcd(rest, kept); more > 1; more = std::gcd(rest, kept)) {
+    kept *= more;
+    rest /= more;
+  }
+  return Decimal::from_scaled(kept, places);
+}
+
+// The same exclusions of the multiples of `step`, each as simple as it can be, and without those
+// that others contain. Automata of fewer and smaller numbers are smaller by the product.
+std::vector<Decimal> needed_exclusions(const std::vector<Decimal>& steps,
+                                       const std::optional<Decimal>& step) {
+  std::vector<Decimal> all;
+  for (const Decimal& one : steps)
+    all.push_back(step ? without_known_factors(one, *step) : one);
+  std::vector<Decimal> needed;
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool contained = false;
+    for (size_t j = 0; j < all.size() && !contained; ++j) {
+      const bool other = all[i] == all[j] ? j < i : i != j;
+      contained = other && all[i].is_multiple_of(all[j]);
+    }
+    if (!contained) needed.push_back(all[i]);
+  }
+  return needed;
+}
+
+}  // namespace
+
 NumberBounds bounds_of(const NumberRules& rules, bool integers) {
   NumberBounds bounds{.min_excluded = rules.min_excluded, .max_excluded = rules.max_excluded};
   if (rules.min) bounds.min = rules.min->text();
   if (rules.max) bounds.max = rules.max->text();
   const auto step = integers ? integer_step(rules) : rules.multiple_of;
   if (step && !(integers && *step == Decimal(1))) bounds.multiple_of = step->text();
-  for (const Decimal& other : rules.multiples_not)
+  for (const Decimal& other : needed_exclusions(rules.multiples_not, step))
     bounds.multiples_not.push_back(other.text());
   for (const Decimal& number : rules.denied)
     bounds.denied.push_back(number.text());

@@ -104,6 +104,36 @@ TEST(NumberRules, KnowWhetherAnyNumberIsLeft) {
   }
 }
 
+// The bounds of an automaton leave out what says nothing more, and exclude the same numbers.
+TEST(NumberRules, BoundsExcludeTheSameMultiples) {
+  constexpr uint64_t kSeed = 12;
+  SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
+  Random random(kSeed);
+  for (int i = 0; i < 2'000; ++i) {
+    NumberRules rules;  // in tenths
+    const int64_t step = random.between(1, 60);
+    if (random.chance(0.8)) rules.join_multiple(Decimal::from_scaled(step, 1));
+    for (uint64_t more = random.below(4); more > 0; --more)
+      rules.multiples_not.push_back(Decimal::from_scaled(random.between(1, 90), 1));
+    for (const bool integers : {true, false}) {
+      const NumberBounds bounds = bounds_of(rules, integers);
+      NumberRules simple;
+      if (bounds.multiple_of) simple.join_multiple(*Decimal::parse(*bounds.multiple_of));
+      for (const std::string& other : bounds.multiples_not)
+        simple.multiples_not.push_back(*Decimal::parse(other));
+      EXPECT_LE(simple.multiples_not.size(), rules.multiples_not.size());
+      for (int64_t tenths = -400; tenths <= 400; tenths += integers ? 10 : 1) {
+        const Decimal number = Decimal::from_scaled(tenths, 1);
+        ASSERT_EQ(holds(rules, number), holds(simple, number)) << number.text() << " of " << step;
+      }
+    }
+  }
+  NumberRules known;
+  known.join_multiple(Decimal(429));
+  known.multiples_not = {Decimal(6), Decimal(7), Decimal(8)};
+  EXPECT_EQ(bounds_of(known, true).multiples_not, (std::vector<std::string>{"2", "7"}));
+}
+
 TEST(NumberRules, ImplyWhatIsWeaker) {
   NumberRules strong;
   strong.raise_min(Decimal(3), false);
