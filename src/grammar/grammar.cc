@@ -138,10 +138,11 @@ size_t GrammarBuilder::parts_count() const {
 }
 
 Result<std::shared_ptr<const Grammar>> GrammarBuilder::finish(Part root,
-                                                              const GrammarLimits& limits) {
+                                                              const GrammarLimits& limits,
+                                                              const GiveUp& give_up) {
   const uint32_t number = parts_->numbers({root})[0];
   parts_->distinct.clear();
-  return finish_grammar(std::exchange(parts_->all, {}), number, limits);
+  return finish_grammar(std::exchange(parts_->all, {}), number, limits, give_up);
 }
 
 Result<Part> choice_part(GrammarBuilder& builder, std::span<const std::string> texts,

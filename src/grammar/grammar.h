@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "grammar/lexeme/byte_dfa.h"
 #include "grammar/lexeme/counted_dfa.h"
+#include "grammar/lexeme/give_up.h"
 
 namespace windrow::grammar {
 
@@ -99,8 +100,10 @@ class GrammarBuilder {
 
   // The grammar of all texts of `root`. Uses up the builder. Alternatives that have no text,
   // because they never end, are removed first. kInvalid: a rule is not defined, begins with itself
-  // (left recursion) or has no text; or the grammar is larger than `limits`.
-  Result<std::shared_ptr<const Grammar>> finish(Part root, const GrammarLimits& limits = {});
+  // (left recursion) or has no text; or the grammar is larger than `limits`. kUnavailable:
+  // `give_up` returned true.
+  Result<std::shared_ptr<const Grammar>> finish(Part root, const GrammarLimits& limits = {},
+                                                const GiveUp& give_up = {});
 
  private:
   struct Parts;

@@ -23,8 +23,9 @@ Error invalid(std::string message) {
 
 class Finisher {
  public:
-  Finisher(std::vector<BuilderPart> parts, uint32_t root, const GrammarLimits& limits)
-      : parts_(std::move(parts)), root_(root), limits_(limits) {}
+  Finisher(std::vector<BuilderPart> parts, uint32_t root, const GrammarLimits& limits,
+           const GiveUp& give_up)
+      : parts_(std::move(parts)), root_(root), limits_(limits), give_up_(give_up) {}
 
   Result<std::shared_ptr<const Grammar>> run() {
     if (parts_.size() > limits_.parts_max) {
@@ -37,14 +38,25 @@ class Finisher {
     }
     find_parents();
     find_productive();
+    if (given_up_) return given_up();
     if (!productive_[root_]) return has_no_text();
     find_distinct();
     find_nullable();
+    if (given_up_) return given_up();
     if (auto error = left_recursion()) return *std::move(error);
     return emit();
   }
 
  private:
+  // Asked between steps; the results of those that end because of it are not used.
+  bool is_given_up() const {
+    if (++steps_ % kStepsBetweenQuestions == 0) given_up_ = given_up_ || !ask(give_up_);
+    return given_up_;
+  }
+  static Error given_up() {
+    return {ErrorKind::kUnavailable, "working out the grammar took too long"};
+  }
+
   // --- facts about parts ---
 
   std::optional<uint32_t> undefined_rule() const {
@@ -95,7 +107,7 @@ class Finisher {
       holds[part] = true;
       todo.push_back(part);
     }
-    while (!todo.empty()) {
+    while (!todo.empty() && !is_given_up()) {
       const uint32_t part = todo.back();
       todo.pop_back();
       for (uint32_t i = parents_from_[part]; i < parents_from_[part + 1]; ++i) {
@@ -292,6 +304,7 @@ class Finisher {
     for (size_t i = 0; i < order_.size(); ++i) {  // order_ grows inside
       fill(static_cast<uint32_t>(i));
       if (too_large()) break;
+      if (is_given_up()) return given_up();
     }
     add_names();
     if (too_large()) {
@@ -488,8 +501,13 @@ class Finisher {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   std::vector<BuilderPart> parts_;
+  static constexpr size_t kStepsBetweenQuestions = 1 << 12;
+
   uint32_t root_;
   GrammarLimits limits_;
+  const GiveUp& give_up_;
+  mutable size_t steps_ = 0;
+  mutable bool given_up_ = false;
 
   std::vector<uint32_t> parents_;
   std::vector<uint32_t> parents_from_;
@@ -510,8 +528,9 @@ class Finisher {
 }  // namespace
 
 Result<std::shared_ptr<const Grammar>> finish_grammar(std::vector<BuilderPart> parts, uint32_t root,
-                                                      const GrammarLimits& limits) {
-  return Finisher(std::move(parts), root, limits).run();
+                                                      const GrammarLimits& limits,
+                                                      const GiveUp& give_up) {
+  return Finisher(std::move(parts), root, limits, give_up).run();
 }
 
 }  // namespace windrow::grammar

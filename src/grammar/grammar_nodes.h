@@ -105,6 +105,7 @@ struct BuilderPart {
 
 // Implements GrammarBuilder::finish.
 Result<std::shared_ptr<const Grammar>> finish_grammar(std::vector<BuilderPart> parts, uint32_t root,
-                                                      const GrammarLimits& limits);
+                                                      const GrammarLimits& limits,
+                                                      const GiveUp& give_up);
 
 }  // namespace windrow::grammar

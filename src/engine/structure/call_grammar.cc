@@ -96,6 +96,8 @@ class CallWriter {
         .whitespace =
             syntax_.blanks_vary ? grammar::Whitespace::kFlexible : grammar::Whitespace::kSpaced,
         .only_objects = true,
+        .property_order =
+            tool.any_order ? grammar::PropertyOrder::kAny : grammar::PropertyOrder::kDefinition,
         .unknown = words_.unknown,
         .warn = [&](std::string warning) { warnings.push_back(std::move(warning)); }};
     Result<Part> part = arguments(tool, tool.schema, options);
@@ -210,7 +212,7 @@ Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const Cal
   Result<Part> calls = calls_part(builder, writer, tools, format.syntax);
   if (!calls) return calls.error();
   const Part before = writer.text(said_before_calls(format.syntax));
-  return builder.finish(builder.sequence({before, *calls}));
+  return builder.finish(builder.sequence({before, *calls}), {}, give_up);
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> call_or_form_grammar(
@@ -222,7 +224,7 @@ Result<std::shared_ptr<const grammar::Grammar>> call_or_form_grammar(
   if (!calls) return calls.error();
   if (has_channels(syntax)) form = writer.final_message(form);
   const Part before = writer.text(said_before_calls(syntax));
-  return builder.finish(builder.sequence({before, builder.choice({*calls, form})}));
+  return builder.finish(builder.sequence({before, builder.choice({*calls, form})}), {}, give_up);
 }
 
 }  // namespace windrow::engine

@@ -139,7 +139,7 @@ Built form_grammar(const llm::StructureSpec& spec, const grammar::GiveUp& give_u
   if (!form) return form.error();
   grammar::GrammarLimits limits;
   limits.parts_max += 1;  // the root, beside as many choices as there may be
-  return builder.finish(*form, limits);
+  return builder.finish(*form, limits, give_up);
 }
 
 Built grammar_beside_form(const llm::StructureSpec& spec, std::span<const CallableTool> tools,

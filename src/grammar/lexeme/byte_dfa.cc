@@ -70,7 +70,8 @@ class Speller {
 
  private:
   void spell(State state) {
-    std::vector<Edge> bytes;
+    std::vector<Edge>& bytes = bytes_;
+    bytes.clear();
     if (spelling_ == Spelling::kUtf8) {
       spell_ascii(state, {{0, 0x7F}}, bytes);
     } else {
@@ -107,6 +108,20 @@ class Speller {
   }
 
   void spell_escapes(State state, std::vector<Edge>& bytes) {
+    // Nearly always they all lead to one state, by one edge up to the quotation mark.
+    const auto edges = dfa_.edges_of(state);
+    if (!edges.empty() && edges[0].on.first == 0 && edges[0].on.last >= '"' &&
+        dfa_.next(state, '\\') == edges[0].to) {
+      const State to = edges[0].to;
+      const auto [known, is_new] = all_escapes_.try_emplace(to, 0);
+      if (is_new) {
+        Targets targets;
+        targets.fill(to);
+        known->second = escapes(targets);
+      }
+      bytes.push_back({{'\\', '\\'}, known->second});
+      return;
+    }
     Targets targets;
     bool any = false;
     bool alike = true;
@@ -166,7 +181,8 @@ class Speller {
   }
 
   void spell_long(State state, std::vector<Edge>& bytes) {
-    std::vector<Edge> edges;
+    std::vector<Edge>& edges = long_edges_;
+    edges.clear();
     for (Edge edge : dfa_.edges_of(state)) {
       edge.on.first = std::max<char32_t>(edge.on.first, 0x80);
       if (edge.on.first <= edge.on.last) edges.push_back(edge);
@@ -238,6 +254,8 @@ class Speller {
   Spelling spelling_;
   Interner inner_;  // edges as first, last, to
   std::vector<uint32_t> numbers_;
+  std::vector<Edge> bytes_;       // of the state that is spelled
+  std::vector<Edge> long_edges_;  // for its characters of several bytes
   std::unordered_map<State, std::vector<Edge>> all_leads_;
   std::unordered_map<State, State> all_escapes_;
   RangeDfa result_;

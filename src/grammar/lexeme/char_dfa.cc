@@ -73,22 +73,32 @@ Result<CharDfa> CharDfa::length(uint32_t min, std::optional<uint32_t> max, size_
   return of_minimal(std::move(dfa));
 }
 
-Result<CharDfa> CharDfa::combined(const CharDfa& other, Combination what, size_t states_max) const {
-  const auto dfa = combine(ranges(), other.ranges(), what, states_max);
+Result<CharDfa> CharDfa::combined(const CharDfa& other, Combination what, size_t states_max,
+                                  const GiveUp& give_up) const {
+  if (what == Combination::kFirstOnly && shared_ != nullptr && shared_ == any_text().shared_ &&
+      other.states_count() < states_max) {
+    if (std::optional<RangeDfa> rest = complement(other.ranges()))
+      return of_minimal(*std::move(rest));
+  }
+  Result<RangeDfa> dfa = combine(ranges(), other.ranges(), what, states_max, give_up);
+  if (dfa) dfa = minimal(*dfa, give_up);
   if (!dfa) return dfa.error();
-  return CharDfa(*dfa);
+  return of_minimal(*std::move(dfa));
 }
 
-Result<CharDfa> CharDfa::intersect(const CharDfa& other, size_t states_max) const {
-  return combined(other, Combination::kBoth, states_max);
+Result<CharDfa> CharDfa::intersect(const CharDfa& other, size_t states_max,
+                                   const GiveUp& give_up) const {
+  return combined(other, Combination::kBoth, states_max, give_up);
 }
 
-Result<CharDfa> CharDfa::unite(const CharDfa& other, size_t states_max) const {
-  return combined(other, Combination::kEither, states_max);
+Result<CharDfa> CharDfa::unite(const CharDfa& other, size_t states_max,
+                               const GiveUp& give_up) const {
+  return combined(other, Combination::kEither, states_max, give_up);
 }
 
-Result<CharDfa> CharDfa::without(const CharDfa& other, size_t states_max) const {
-  return combined(other, Combination::kFirstOnly, states_max);
+Result<CharDfa> CharDfa::without(const CharDfa& other, size_t states_max,
+                                 const GiveUp& give_up) const {
+  return combined(other, Combination::kFirstOnly, states_max, give_up);
 }
 
 bool CharDfa::contains(std::string_view utf8) const {

@@ -31,6 +31,7 @@ class CharDfa {
 
   CharDfa() = default;                    // no text at all
   explicit CharDfa(const RangeDfa& dfa);  // over code points
+  static CharDfa of_minimal(RangeDfa ranges);
   static CharDfa nothing() { return CharDfa(); }
   static CharDfa any_text();                                         // every text
   static CharDfa one_of(const CharSet& set);                         // one character
@@ -45,10 +46,14 @@ class CharDfa {
   static Result<CharDfa> length(uint32_t min, std::optional<uint32_t> max,
                                 size_t states_max = kStatesMax);
 
-  // kInvalid: the result, or a step to it, needs more than `states_max` states.
-  Result<CharDfa> intersect(const CharDfa& other, size_t states_max = kStatesMax) const;
-  Result<CharDfa> unite(const CharDfa& other, size_t states_max = kStatesMax) const;
-  Result<CharDfa> without(const CharDfa& other, size_t states_max = kStatesMax) const;
+  // kInvalid: the result, or a step to it, needs more than `states_max` states. kUnavailable:
+  // `give_up` returned true.
+  Result<CharDfa> intersect(const CharDfa& other, size_t states_max = kStatesMax,
+                            const GiveUp& give_up = {}) const;
+  Result<CharDfa> unite(const CharDfa& other, size_t states_max = kStatesMax,
+                        const GiveUp& give_up = {}) const;
+  Result<CharDfa> without(const CharDfa& other, size_t states_max = kStatesMax,
+                          const GiveUp& give_up = {}) const;
 
   bool empty() const { return states_count() == 0; }  // it has no text
   bool contains(std::string_view utf8) const;
@@ -74,8 +79,8 @@ class CharDfa {
     std::shared_ptr<const ByteDfa> json;
   };
 
-  static CharDfa of_minimal(RangeDfa ranges);
-  Result<CharDfa> combined(const CharDfa& other, Combination what, size_t states_max) const;
+  Result<CharDfa> combined(const CharDfa& other, Combination what, size_t states_max,
+                           const GiveUp& give_up) const;
 
   std::shared_ptr<Shared> shared_;  // null: no text
 };

@@ -106,11 +106,38 @@ class SortedTexts {
 
 }  // namespace
 
+namespace {
+
+constexpr size_t kSortedAtOnce = 1 << 14;
+
+// In UTF-8, the order of the bytes is that of the characters. kUnavailable: `give_up` returned
+// true.
+Result<void> sort_texts(std::vector<std::string_view>& texts, const GiveUp& give_up) {
+  const auto at = [&](size_t index) {
+    return texts.begin() + static_cast<std::ptrdiff_t>(std::min(index, texts.size()));
+  };
+  for (size_t from = 0; from < texts.size(); from += kSortedAtOnce) {
+    if (Result<void> go_on = ask(give_up); !go_on) return go_on;
+    std::sort(at(from), at(from + kSortedAtOnce));
+  }
+  std::vector<std::string_view> merged(texts.size());
+  for (size_t width = kSortedAtOnce; width < texts.size(); width *= 2) {
+    for (size_t from = 0; from < texts.size(); from += 2 * width) {
+      if (Result<void> go_on = ask(give_up); !go_on) return go_on;
+      std::merge(at(from), at(from + width), at(from + width), at(from + 2 * width),
+                 merged.begin() + static_cast<std::ptrdiff_t>(from));
+    }
+    texts.swap(merged);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<RangeDfa> literals_dfa(std::span<const std::string_view> texts, size_t states_max,
                               const GiveUp& give_up) {
-  // In UTF-8, the order of the bytes is that of the characters.
   std::vector<std::string_view> sorted(texts.begin(), texts.end());
-  std::ranges::sort(sorted);
+  if (Result<void> done = sort_texts(sorted, give_up); !done) return done.error();
   const auto twice = std::ranges::unique(sorted);
   sorted.erase(twice.begin(), twice.end());
   SortedTexts all(states_max, give_up);

@@ -358,6 +358,81 @@ Result<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what,
   return Product(a, b, what).run(states_max, give_up);
 }
 
+namespace {
+
+// The states of an automaton and one behind all of its texts, in the order in which they are met.
+class Complement {
+ public:
+  explicit Complement(const RangeDfa& dfa) : dfa_(dfa), number_of_(dfa.states_count() + 1, kNew) {}
+
+  RangeDfa run() {
+    number_of(dfa_.states_count() > 0 ? 0 : outside());
+    for (size_t i = 0; i < met_.size(); ++i)
+      expand(met_[i]);
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr uint32_t kNew = UINT32_MAX;
+
+  DfaState outside() const { return static_cast<DfaState>(dfa_.states_count()); }
+
+  void expand(DfaState state) {
+    const bool inside = state != outside();
+    result_.begin_state(!inside || !dfa_.accepting[state]);
+    char32_t at = 0;  // everything before is done
+    if (inside) {
+      for (const DfaEdge& edge : dfa_.edges_of(state)) {
+        if (at < edge.on.first) leave({at, edge.on.first - 1});
+        result_.add_edge(edge.on, number_of(edge.to));
+        at = edge.on.last + 1;
+      }
+    }
+    leave({at, UINT32_MAX});
+  }
+
+  void leave(CharRange on) {
+    static const CharSet all = CharSet::all();
+    for (const CharRange& range : all.ranges()) {
+      const CharRange part{std::max(on.first, range.first), std::min(on.last, range.last)};
+      if (part.first <= part.last) result_.add_edge(part, number_of(outside()));
+    }
+  }
+
+  uint32_t number_of(DfaState state) {
+    uint32_t& number = number_of_[state];
+    if (number == kNew) {
+      number = static_cast<uint32_t>(met_.size());
+      met_.push_back(state);
+    }
+    return number;
+  }
+
+  const RangeDfa& dfa_;
+  std::vector<uint32_t> number_of_;
+  std::vector<DfaState> met_;
+  RangeDfa result_;
+};
+
+// The state has all texts.
+bool is_universal(const RangeDfa& dfa, DfaState state) {
+  static const CharSet all = CharSet::all();
+  return dfa.accepting[state] &&
+         std::ranges::equal(dfa.edges_of(state), all.ranges(),
+                            [&](const DfaEdge& edge, const CharRange& range) {
+                              return edge.to == state && edge.on == range;
+                            });
+}
+
+}  // namespace
+
+std::optional<RangeDfa> complement(const RangeDfa& dfa) {
+  for (DfaState state = 0; state < dfa.states_count(); ++state) {
+    if (is_universal(dfa, state)) return std::nullopt;
+  }
+  return Complement(dfa).run();
+}
+
 Error too_many_states(size_t states_max) {
   return {ErrorKind::kInvalid, fmt::format("this needs more than {} states: make lengths, numbers "
                                            "of repetitions or lists of texts smaller",

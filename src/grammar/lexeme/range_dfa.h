@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,11 @@ enum class Combination : uint8_t { kBoth, kEither, kFirstOnly };
 // have more than `states_max` states. kUnavailable: `give_up` returned true.
 Result<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what, size_t states_max,
                          const GiveUp& give_up = {});
+
+// The texts over code points that `dfa`, which is minimal, does not have. Minimal. Nothing where
+// that takes more than turning the states round: some texts of `dfa` have all continuations. Most
+// names of an object are undeclared ones, and this is how they are made.
+std::optional<RangeDfa> complement(const RangeDfa& dfa);
 
 // kInvalid, with a message for users.
 Error too_many_states(size_t states_max);

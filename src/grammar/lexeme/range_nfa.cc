@@ -25,14 +25,20 @@ class SubsetConstruction {
         accepts_when_empty_(accepting(nfa, true)),
         met_in_(nfa.states_count_, 0) {}
 
-  std::optional<RangeDfa> run(size_t states_max) {
+  Result<RangeDfa> run(size_t states_max, const GiveUp& give_up) {
     close(std::array{ends_.first}, true);
     // At the start more is free, so this set is none of the others, even if it has the same states.
     if (has_places_) closure_.push_back(kStartMark);
     sets_.intern(closure_);
     const size_t numbers_max = states_max * kSetSizeMean;
     for (uint32_t i = 0; i < sets_.size(); ++i) {
-      if (sets_.size() > states_max || sets_.numbers_count() > numbers_max) return std::nullopt;
+      if (sets_.size() > states_max || sets_.numbers_count() > numbers_max)
+        return too_many_states(states_max);
+      looked_at_ += 1 + sets_.get(i).size();
+      if (looked_at_ > kLookedAtBetweenQuestions) {
+        looked_at_ = 0;
+        if (Result<void> go_on = ask(give_up); !go_on) return go_on.error();
+      }
       expand(i);
     }
     return std::move(result_);
@@ -45,6 +51,7 @@ class SubsetConstruction {
   static constexpr size_t kSetSizeMean = 64;
 
   static constexpr uint32_t kStartMark = UINT32_MAX;
+  static constexpr size_t kLookedAtBetweenQuestions = 1 << 12;
 
   struct Reach {
     CharRange on;
@@ -179,11 +186,13 @@ class SubsetConstruction {
   std::vector<Reach> reaches_;
   std::vector<Reach> active_;
   Interner sets_;
+  size_t looked_at_ = 0;  // states of sets, since the last question
   RangeDfa result_;
 };
 
-std::optional<RangeDfa> RangeNfa::determinise(const Ends& ends, size_t states_max) const {
-  return SubsetConstruction(*this, ends).run(states_max);
+Result<RangeDfa> RangeNfa::determinise(const Ends& ends, size_t states_max,
+                                       const GiveUp& give_up) const {
+  return SubsetConstruction(*this, ends).run(states_max, give_up);
 }
 
 }  // namespace windrow::grammar

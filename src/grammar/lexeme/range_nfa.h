@@ -37,9 +37,10 @@ class RangeNfa {
     std::optional<State> universal;  // a state from which every text is accepted
   };
 
-  // Not minimal. Nothing if it needs more than `states_max` states, or disproportionate memory on
-  // the way there.
-  std::optional<RangeDfa> determinise(const Ends& ends, size_t states_max) const;
+  // Not minimal. kInvalid: it needs more than `states_max` states, or disproportionate memory on
+  // the way there. kUnavailable: `give_up` returned true.
+  Result<RangeDfa> determinise(const Ends& ends, size_t states_max,
+                               const GiveUp& give_up = {}) const;
 
  private:
   friend class SubsetConstruction;

@@ -13,6 +13,8 @@ namespace {
 
 using Kind = RegexNode::Kind;
 
+constexpr size_t kPatternBytesMax = 100'000;
+
 Error too_large(size_t states_max) {
   return {ErrorKind::kInvalid,
           fmt::format("the pattern needs more than {} states: make its numbers of repetitions "
@@ -115,8 +117,8 @@ class Builder {
   size_t states_max_;
 };
 
-Result<CharDfa> automaton(std::span<const RegexNode> parts, RegexMeaning meaning,
-                          size_t states_max) {
+Result<CharDfa> automaton(std::span<const RegexNode> parts, RegexMeaning meaning, size_t states_max,
+                          const GiveUp& give_up) {
   RangeNfa nfa;
   RangeNfa::Ends ends;
   ends.first = nfa.add_state();
@@ -135,18 +137,20 @@ Result<CharDfa> automaton(std::span<const RegexNode> parts, RegexMeaning meaning
     nfa.add_edge(ends.accepting, CharSet::all(), ends.accepting);
     ends.universal = ends.accepting;
   }
-  const auto dfa = nfa.determinise(ends, states_max);
-  if (!dfa) return too_large(states_max);
-  return CharDfa(*dfa);
+  Result<RangeDfa> dfa = nfa.determinise(ends, states_max, give_up);
+  if (!dfa && dfa.error().kind == ErrorKind::kInvalid) return too_large(states_max);
+  if (dfa) dfa = minimal(*dfa, give_up);
+  if (!dfa) return dfa.error();
+  return CharDfa::of_minimal(*std::move(dfa));
 }
 
 // The texts that begin with what the look-ahead wants, or do not begin so.
-Result<CharDfa> looked_ahead(const RegexNode& look, size_t states_max) {
+Result<CharDfa> looked_ahead(const RegexNode& look, size_t states_max, const GiveUp& give_up) {
   std::vector<RegexNode> parts{{.kind = Kind::kStart, .at = look.at}};
   parts.insert(parts.end(), look.parts.begin(), look.parts.end());
-  auto dfa = automaton(parts, RegexMeaning::kSearch, states_max);
+  auto dfa = automaton(parts, RegexMeaning::kSearch, states_max, give_up);
   if (!dfa || look.kind == Kind::kAhead) return dfa;
-  return CharDfa::any_text().without(*dfa, states_max);
+  return CharDfa::any_text().without(*dfa, states_max, give_up);
 }
 
 bool is_look(const RegexNode& node) {
@@ -155,7 +159,8 @@ bool is_look(const RegexNode& node) {
 
 // An alternative of the whole pattern. Look-aheads at its beginning, where that is the text's, are
 // texts of their own that it is intersected with.
-Result<CharDfa> alternative(const RegexNode& node, RegexMeaning meaning, size_t states_max) {
+Result<CharDfa> alternative(const RegexNode& node, RegexMeaning meaning, size_t states_max,
+                            const GiveUp& give_up) {
   std::span<const RegexNode> parts(&node, 1);
   if (node.kind == Kind::kSequence) parts = node.parts;
   size_t looks = 0;
@@ -165,37 +170,42 @@ Result<CharDfa> alternative(const RegexNode& node, RegexMeaning meaning, size_t 
     while (first + looks < parts.size() && is_look(parts[first + looks]))
       ++looks;
   }
-  if (looks == 0) return automaton(parts, meaning, states_max);
+  if (looks == 0) return automaton(parts, meaning, states_max, give_up);
   std::vector<RegexNode> rest{{.kind = Kind::kStart, .at = node.at}};
   rest.insert(rest.end(), parts.begin() + static_cast<std::ptrdiff_t>(first + looks), parts.end());
-  auto result = automaton(rest, meaning, states_max);
+  auto result = automaton(rest, meaning, states_max, give_up);
   for (const RegexNode& look : parts.subspan(first, looks)) {
     if (!result) return result;
-    const auto wanted = looked_ahead(look, states_max);
+    const auto wanted = looked_ahead(look, states_max, give_up);
     if (!wanted) return wanted;
-    result = result->intersect(*wanted, states_max);
+    result = result->intersect(*wanted, states_max, give_up);
   }
   return result;
 }
 
 }  // namespace
 
-Result<CharDfa> regex_dfa(std::string_view pattern, RegexMeaning meaning, size_t states_max) {
+Result<CharDfa> regex_dfa(std::string_view pattern, RegexMeaning meaning, size_t states_max,
+                          const GiveUp& give_up) {
+  if (pattern.size() > kPatternBytesMax) {
+    return Error{ErrorKind::kInvalid, fmt::format("the pattern has {} bytes; up to {} are handled",
+                                                  pattern.size(), kPatternBytesMax)};
+  }
   const auto tree = parse_regex(pattern);
   if (!tree) return tree.error();
-  if (tree->kind != Kind::kChoice) return alternative(*tree, meaning, states_max);
+  if (tree->kind != Kind::kChoice) return alternative(*tree, meaning, states_max, give_up);
   // One automaton for all, but for alternatives with look-aheads.
   bool has_look = false;
   for (const RegexNode& part : tree->parts) {
     for (const RegexNode& inner : part.parts)
       has_look = has_look || is_look(inner);
   }
-  if (!has_look) return automaton(std::span(&*tree, 1), meaning, states_max);
+  if (!has_look) return automaton(std::span(&*tree, 1), meaning, states_max, give_up);
   CharDfa result;
   for (const RegexNode& part : tree->parts) {
-    const auto next = alternative(part, meaning, states_max);
+    const auto next = alternative(part, meaning, states_max, give_up);
     if (!next) return next;
-    auto both = result.unite(*next, states_max);
+    auto both = result.unite(*next, states_max, give_up);
     if (!both) return both;
     result = std::move(*both);
   }

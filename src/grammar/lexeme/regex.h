@@ -17,8 +17,9 @@ enum class RegexMeaning : uint8_t {
 };
 
 // kInvalid: a syntax error or an unsupported construct, with its position in the pattern; or it
-// needs more than `states_max` states.
+// has more than 100,000 bytes or needs more than `states_max` states. kUnavailable: `give_up`
+// returned true.
 Result<CharDfa> regex_dfa(std::string_view pattern, RegexMeaning meaning,
-                          size_t states_max = CharDfa::kStatesMax);
+                          size_t states_max = CharDfa::kStatesMax, const GiveUp& give_up = {});
 
 }  // namespace windrow::grammar

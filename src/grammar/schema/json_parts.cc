@@ -11,6 +11,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr uint32_t kSpacesMax = 8;
+constexpr size_t kWordsStatesMax = 100'000;  // of the texts of an enum
 
 }  // namespace
 
@@ -143,7 +144,7 @@ Part JsonParts::no_text(Error why) {
   return builder_.lexeme(std::make_shared<const ByteDfa>());
 }
 
-Part JsonParts::one_of(std::span<const json::value* const> values) {
+Result<Part> JsonParts::one_of(std::span<const json::value* const> values, const GiveUp& give_up) {
   std::vector<Part> parts;
   std::vector<std::string_view> texts;  // many words are one automaton
   for (const json::value* value : values) {
@@ -154,7 +155,11 @@ Part JsonParts::one_of(std::span<const json::value* const> values) {
     }
   }
   if (texts.size() == 1) parts.push_back(text(json_quoted(texts.front())));
-  if (texts.size() > 1) parts.push_back(string_in(CharDfa::literals(texts)));
+  if (texts.size() > 1) {
+    const Result<CharDfa> words = CharDfa::literals(texts, kWordsStatesMax, give_up);
+    if (!words) return words.error();
+    parts.push_back(string_in(*words));
+  }
   return parts.size() == 1 ? parts.front() : builder_.choice(std::move(parts));
 }
 

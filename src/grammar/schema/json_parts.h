@@ -52,7 +52,10 @@ class JsonParts {
   // The same with so many characters; there is such a text. kInvalid: they cannot be counted.
   Result<Part> string_in(const CharDfa& texts, const CharCount& count);
   Part value(const boost::json::value& value);
-  Part one_of(std::span<const boost::json::value* const> values);  // not empty
+
+  // Not empty. kInvalid, without a pointer: the texts among them need too many states.
+  // kUnavailable: `give_up` returned true.
+  Result<Part> one_of(std::span<const boost::json::value* const> values, const GiveUp& give_up);
 
   // A part without a text, and why it has none; remembered for the error of a schema that has none
   // because of it.

@@ -29,22 +29,21 @@ class Classes {
                                                  "{} are handled",
                                                  patterns_.size(), kPatternsMax));
     }
+    if (patterns_.empty()) {
+      Result<bool> any = any_undeclared();
+      if (!any) return any.error();
+      if (!*any) return std::move(classes_);
+    }
     if (patterns_.empty() && shape.members.empty() && shape.forbidden.empty() &&
         shape.names.empty()) {
       Result<void> added = add(std::nullopt, {});
       if (!added) return added.error();
       return std::move(classes_);
     }
-    Result<CharDfa> names = valid_names();
-    if (!names) return names.error();
     std::vector<std::string_view> taken(shape.forbidden.begin(), shape.forbidden.end());
     for (const Member& member : shape.members)
       taken.push_back(member.name);
-    if (!taken.empty()) {
-      const Result<CharDfa> all =
-          CharDfa::literals(taken, CharDfa::kStatesMax, conjunctions_.give_up());
-      names = all ? names->without(*all) : all.error();
-    }
+    Result<CharDfa> names = undeclared_names(std::move(taken));
     if (!names) return schema_error(node_.pointer + "/properties", names.error());
     if (Result<void> split = split_by(*names, {}); !split) return split.error();
     return std::move(classes_);
@@ -53,11 +52,24 @@ class Classes {
  private:
   std::string pointer() const { return node_.pointer + "/patternProperties"; }
 
-  Result<CharDfa> valid_names() {
-    if (node_.objects.names.empty()) return CharDfa::any_text();
+  // Whether a value may have a name that matches no pattern. In closed objects none may, and the
+  // automaton of the other names, which is the largest part of many objects, need not be made.
+  Result<bool> any_undeclared() {
+    const auto terms = conjunctions_.undeclared(node_.objects, {}, {});
+    if (!terms) return false;
+    Result<NodeId> value = conjunctions_.find(*terms);
+    if (!value) return value.error();
+    return conjunctions_.possible(*value);
+  }
+
+  Result<CharDfa> undeclared_names(std::vector<std::string_view> taken) {
+    Result<CharDfa> others = conjunctions_.automata().all_but(std::move(taken));
+    if (!others || node_.objects.names.empty()) return others;
     Result<NodeId> id = conjunctions_.find(node_.objects.names);
     if (!id) return id.error();
-    return string_texts(conjunctions_, *id);
+    Result<CharDfa> valid = string_texts(conjunctions_, *id);
+    if (!valid) return valid;
+    return valid->intersect(*others, CharDfa::kStatesMax, conjunctions_.give_up());
   }
 
   // `matched`: for the patterns so far, whether all of `names` match.
@@ -67,9 +79,11 @@ class Classes {
     if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
     Result<const CharDfa*> pattern = conjunctions_.automata().pattern(patterns_[matched.size()]);
     if (!pattern) return schema_error(pointer(), pattern.error());
-    Result<CharDfa> inside = names.intersect(**pattern);
+    Result<CharDfa> inside =
+        names.intersect(**pattern, CharDfa::kStatesMax, conjunctions_.give_up());
     if (!inside) return schema_error(pointer(), inside.error());
-    Result<CharDfa> outside = names.without(**pattern);
+    Result<CharDfa> outside =
+        names.without(**pattern, CharDfa::kStatesMax, conjunctions_.give_up());
     if (!outside) return schema_error(pointer(), outside.error());
     matched.push_back(true);
     if (Result<void> split = split_by(*inside, matched); !split) return split;
@@ -88,7 +102,7 @@ class Classes {
       classes_.push_back({std::move(names), *value, *terms});
       return {};
     }
-    Result<CharDfa> both = same->names->unite(*names);
+    Result<CharDfa> both = same->names->unite(*names, CharDfa::kStatesMax, conjunctions_.give_up());
     if (!both) return schema_error(pointer(), both.error());
     same->names = *std::move(both);
     return {};
@@ -109,7 +123,7 @@ Result<CharDfa> string_texts(Conjunctions& conjunctions, NodeId id) {
     for (const NodeId choice : node.choices) {
       Result<CharDfa> some = string_texts(conjunctions, choice);
       if (!some) return some;
-      Result<CharDfa> both = all.unite(*some);
+      Result<CharDfa> both = all.unite(*some, CharDfa::kStatesMax, conjunctions.give_up());
       if (!both) return schema_error(node.pointer, both.error());
       all = *std::move(both);
     }

@@ -15,6 +15,10 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr size_t kReferencesBetweenQuestions = 1'000;
+constexpr size_t kBytesBetweenQuestions = 1'000'000;
+constexpr size_t kEachAsMuchAs = 200;  // a part of the schema costs as much as so many bytes
+
 std::string plain_step(std::string_view step) {
   std::string result;
   for (size_t i = 0; i < step.size(); ++i) {
@@ -120,14 +124,19 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   return std::string(host) + without_dots(folder + std::string(reference));
 }
 
-Result<References> References::collect(const json::value& root, Draft draft) {
+Result<References> References::collect(const json::value& root, Draft draft,
+                                       const GiveUp& give_up) {
   References references(draft);
   references.resources_.push_back({"", &root, "#"});
   references.resource_at_[&root] = kRoot;
-  references.look_through({&root, "#", kRoot}, true);
+  Result<void> done = references.look_through({&root, "#", kRoot}, true, give_up);
+  if (!done) return done.error();
   // Schemas that only a reference leads to, in a container of another name, may have references
   // too.
   for (size_t i = 0; i < references.references_.size(); ++i) {
+    if (i % kReferencesBetweenQuestions == 0) {
+      if (Result<void> go_on = ask(give_up); !go_on) return go_on.error();
+    }
     const auto [text, from] = references.references_[i];
     const Result<Target> target = references.find(text, from);
     if (!target) continue;  // reported where it is used
@@ -135,19 +144,27 @@ Result<References> References::collect(const json::value& root, Draft draft) {
       const std::string_view steps = std::string_view(target->pointer).substr(2);
       references.first_steps_.insert(plain_step(steps.substr(0, steps.find('/'))));
     }
-    if (!references.seen_.contains(target->value)) references.look_through(*target, false);
+    if (references.seen_.contains(target->value)) continue;
+    done = references.look_through(*target, false, give_up);
+    if (!done) return done.error();
   }
   if (references.duplicate_) return *references.duplicate_;
   return references;
 }
 
 // All schemas from here on; `named`: they may have identifiers.
-void References::look_through(Target from, bool named) {
+Result<void> References::look_through(Target from, bool named, const GiveUp& give_up) {
   std::vector<Target> open{std::move(from)};
+  size_t written = 0;  // bytes of pointers since the last question
   const auto add = [&](const json::value& value, std::string pointer, Resource resource) {
+    written += kEachAsMuchAs + pointer.size();
     open.push_back({&value, std::move(pointer), resource});
   };
   while (!open.empty()) {
+    if (written > kBytesBetweenQuestions) {
+      written = 0;
+      if (Result<void> go_on = ask(give_up); !go_on) return go_on;
+    }
     Target place = std::move(open.back());
     open.pop_back();
     const json::object* object = place.value->if_object();
@@ -174,6 +191,7 @@ void References::look_through(Target from, bool named) {
       }
     }
   }
+  return {};
 }
 
 void References::read_names(Target& place, const json::object& object) {

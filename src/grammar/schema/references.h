@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/lexeme/give_up.h"
 #include "grammar/schema/drafts.h"
 
 namespace windrow::grammar {
@@ -42,7 +43,9 @@ class References {
 
   // `root` outlives this. kInvalid: two schemas have the same identifier. In draft 04, where
   // schemas are often copied with their identifiers, only a reference to it is an error.
-  static Result<References> collect(const boost::json::value& root, Draft draft = Draft::k2020);
+  // kUnavailable: `give_up` returned true.
+  static Result<References> collect(const boost::json::value& root, Draft draft = Draft::k2020,
+                                    const GiveUp& give_up = {});
 
   // Whether the identifier of this part counts. Identifiers in values, and in members that are not
   // keywords, do not.
@@ -73,7 +76,7 @@ class References {
 
   explicit References(Draft draft) : draft_(draft) {}
 
-  void look_through(Target from, bool named);
+  Result<void> look_through(Target from, bool named, const GiveUp& give_up);
   void read_names(Target& place, const boost::json::object& object);
   void add_anchor(const Target& place, std::string_view name);
   void note_duplicate(const Target& place, std::string_view name, std::string_view other,

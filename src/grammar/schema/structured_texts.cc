@@ -36,7 +36,9 @@ Result<CharDfa> StructuredTexts::texts(NodeId id, std::string_view pointer) {
   const State from = nfa_.add_state();
   const State to = nfa_.add_state();
   if (Result<void> added = add(id, from, to); !added) return added.error();
-  const auto dfa = nfa_.determinise({.first = from, .accepting = to}, kTextsStatesMax);
+  const Result<RangeDfa> dfa =
+      nfa_.determinise({.first = from, .accepting = to}, kTextsStatesMax, conjunctions_.give_up());
+  if (!dfa && dfa.error().kind == ErrorKind::kUnavailable) return dfa.error();
   if (!dfa) return not_comparable(conjunctions_[id], "as many different texts as they have");
   return CharDfa(*dfa);
 }

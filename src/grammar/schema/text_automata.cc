@@ -82,7 +82,7 @@ bool CountedTexts::contains(std::string_view utf8) const {
 Result<const CharDfa*> TextAutomata::pattern(const std::string& pattern) {
   const auto found = patterns_.find(pattern);
   if (found != patterns_.end()) return &found->second;
-  Result<CharDfa> made = regex_dfa(pattern, RegexMeaning::kSearch);
+  Result<CharDfa> made = regex_dfa(pattern, RegexMeaning::kSearch, CharDfa::kStatesMax, give_up_);
   if (!made) return made.error();
   return &patterns_.emplace(pattern, *std::move(made)).first->second;
 }
@@ -105,7 +105,7 @@ Result<CharDfa> TextAutomata::wanted(const StringRules& rules) {
       return {};
     }
     if (Result<void> go_on = ask(give_up_); !go_on) return go_on;
-    Result<CharDfa> both = all->intersect(dfa);
+    Result<CharDfa> both = all->intersect(dfa, CharDfa::kStatesMax, give_up_);
     if (!both) return both.error();
     all = *std::move(both);
     return {};
@@ -129,7 +129,7 @@ Result<CharDfa> TextAutomata::wanted(const StringRules& rules) {
 Result<void> TextAutomata::subtract(const StringRules& rules, CharDfa& from) {
   const auto without = [&](const CharDfa& dfa) -> Result<void> {
     if (Result<void> go_on = ask(give_up_); !go_on) return go_on;
-    Result<CharDfa> left = from.without(dfa);
+    Result<CharDfa> left = from.without(dfa, CharDfa::kStatesMax, give_up_);
     if (!left) return left.error();
     from = *std::move(left);
     return {};
@@ -160,6 +160,16 @@ Result<void> TextAutomata::subtract(const StringRules& rules, CharDfa& from) {
   return without(*denied);
 }
 
+Result<CharDfa> TextAutomata::all_but(std::vector<std::string_view> texts) {
+  std::ranges::sort(texts);
+  std::vector<std::string> key(texts.begin(), texts.end());
+  if (const auto found = all_but_.find(key); found != all_but_.end()) return found->second;
+  Result<CharDfa> made = CharDfa::literals(texts, CharDfa::kStatesMax, give_up_);
+  if (made) made = CharDfa::any_text().without(*made, CharDfa::kStatesMax, give_up_);
+  if (made) all_but_.emplace(std::move(key), *made);
+  return made;
+}
+
 Result<CountedTexts> TextAutomata::join(const StringRules& rules) {
   Result<CharDfa> all = wanted(rules);
   if (!all) return all.error();
@@ -185,8 +195,8 @@ Result<CharDfa> TextAutomata::automaton(const StringRules& rules) {
   const bool ends = count.max != CharCount::kEndless;
   Result<CharDfa> length =
       CharDfa::length(count.min, ends ? std::optional(count.max) : std::nullopt, kTextStatesMax);
-  if (length) length = dfa.intersect(*length, kTextStatesMax);
-  if (length) return length;
+  if (length) length = dfa.intersect(*length, kTextStatesMax, give_up_);
+  if (length || length.error().kind == ErrorKind::kUnavailable) return length;
   return Error{ErrorKind::kInvalid,
                fmt::format("here, together with this pattern or format, lengths can be enforced up "
                            "to about {}, not {}; leave minLength and maxLength out, or make them "

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "grammar/lexeme/char_dfa.h"
@@ -31,7 +32,7 @@ class TextAutomata {
   explicit TextAutomata(const GiveUp& give_up) : give_up_(give_up) {}
 
   // The texts in which the pattern is found. kInvalid, with a message for users: an unsupported
-  // pattern.
+  // pattern. kUnavailable: `give_up` returned true.
   Result<const CharDfa*> pattern(const std::string& pattern);
 
   // The texts that fulfil all rules. A text that only some validators take for a format is neither
@@ -43,6 +44,10 @@ class TextAutomata {
   // patterns and lengths together need too many states.
   Result<CharDfa> automaton(const StringRules& rules);
 
+  // All texts but these: the undeclared names of an object. Objects with the same names share an
+  // automaton. kInvalid: too many states. kUnavailable: as above.
+  Result<CharDfa> all_but(std::vector<std::string_view> texts);
+
  private:
   Result<CountedTexts> join(const StringRules& rules);
   Result<CharDfa> wanted(const StringRules& rules);
@@ -51,6 +56,7 @@ class TextAutomata {
   const GiveUp& give_up_;
   std::map<std::string, CharDfa, std::less<>> patterns_;
   std::map<std::string, CountedTexts, std::less<>> texts_;
+  std::map<std::vector<std::string>, CharDfa> all_but_;
 };
 
 }  // namespace windrow::grammar
