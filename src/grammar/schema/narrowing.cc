@@ -227,8 +227,11 @@ class Narrowing {
       Result<bool> missing = conjunctions_.cannot_have(base, name);
       if (!missing || !*missing) return missing;
     }
-    // Members that need not be there are not worked out.
+    // Members that may be there, but need not, are not worked out.
     for (const auto& [name, value] : rules.properties) {
+      Result<bool> missing = conjunctions_.cannot_have(base, name);
+      if (!missing) return missing;
+      if (*missing) continue;
       if (depth >= kLookAheadMax || !is_required(name)) return false;
       Result<bool> held = member_holds(node, name, {value, term.judging, term.wide}, depth + 1);
       if (!held || !*held) return held;

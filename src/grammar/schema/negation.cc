@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace windrow::grammar {
@@ -13,7 +16,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kNegatedItemsMax = 300;      // each makes a rule with all those before it
-constexpr size_t kNegatedNodesMax = 500'000;  // of the whole schema
+constexpr size_t kNegatedNodesMax = 150'000;  // of the whole schema
+constexpr size_t kNegatedNumbersMax = 50'000;
 
 // The values true and false, to which the rules of places refer.
 const json::value& boolean(bool value) {
@@ -38,6 +42,11 @@ class Breaks {
     if (wants(kStringType)) add_strings();
     if (wants(kArrayType)) add_arrays();
     if (wants(kObjectType)) add_objects();
+    if (too_many_numbers_) {
+      return schema_error(pointer_, fmt::format("more than {} numbers cannot be excluded by not, "
+                                                "if or oneOf; say it with bounds",
+                                                kNegatedNumbersMax));
+    }
     if (too_large_) {
       return schema_error(pointer_, fmt::format("an array of more than {} items, each with a rule "
                                                 "of its own, cannot be excluded by not, if or "
@@ -119,6 +128,8 @@ class Breaks {
       whole_.push_back(negations_.add_rules(pointer_, std::move(other)));
     }
     if (wants(kNumberTypes)) {
+      too_many_numbers_ = numbers.size() > kNegatedNumbersMax;
+      if (too_many_numbers_) return;
       std::ranges::sort(numbers);
       const auto twice = std::ranges::unique(numbers);
       numbers.erase(twice.begin(), twice.end());
@@ -279,16 +290,18 @@ class Breaks {
 
   void add_objects() {
     const ObjectRules& rules = rules_.objects;
-    for (const std::string& name : rules.required)
-      objects_.push_back({.forbidden = {name}});
+    add_missing_or_broken(rules);
     for (const std::string& name : rules.forbidden)
       objects_.push_back({.required = {name}});
     if (rules.count_min > 0) objects_.push_back({.count_max = rules.count_min - 1});
     if (rules.count_max && *rules.count_max < std::numeric_limits<uint32_t>::max())
       objects_.push_back({.count_min = *rules.count_max + 1});
     SomeMember undeclared;
+    const std::unordered_set<std::string_view> required(rules.required.begin(),
+                                                        rules.required.end());
     for (const auto& [name, value] : rules.properties) {
       undeclared.names_not.push_back(name);
+      if (required.contains(name)) continue;
       if (const auto broken = broken_value(value)) objects_.push_back(member_is(name, *broken));
     }
     for (const auto& [pattern, value] : rules.patterns) {
@@ -305,6 +318,19 @@ class Breaks {
     }
     for (const SomeMember& member : rules.some)
       objects_.push_back(no_member(member));
+  }
+
+  // A required member is missing. Where it has a rule, too, that is one way with breaking the rule:
+  // if there is such a member, it is not valid. Each way less halves the combinations of choices.
+  void add_missing_or_broken(const ObjectRules& rules) {
+    std::unordered_map<std::string_view, SchemaId> values;
+    if (!rules.required.empty()) values.insert(rules.properties.begin(), rules.properties.end());
+    for (const std::string& name : rules.required) {
+      const auto value = values.find(name);
+      const auto broken = value == values.end() ? std::nullopt : broken_value(value->second);
+      objects_.push_back(broken ? ObjectRules{.properties = {{name, *broken}}}
+                                : ObjectRules{.forbidden = {name}});
+    }
   }
 
   // No member is like this one, which has a pattern, a schema of its name, or names and patterns
@@ -333,6 +359,7 @@ class Breaks {
   std::vector<ObjectRules> objects_;
   std::vector<SchemaId> whole_;
   bool too_large_ = false;
+  bool too_many_numbers_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // same for random schemas, against the validator.
 #include "grammar/schema/negation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -243,6 +244,34 @@ TEST(Negations, OfManyChoicesStayFew) {
   EXPECT_EQ(places.holds(R"({"k":"x","v":1})"), "yes");
   EXPECT_EQ(places.holds(R"({"k":"7","v":1})"), "yes");
   EXPECT_EQ(places.holds(R"({"k":"7"})"), "no");
+}
+
+// Whether a member is missing or not valid is no choice: 2^20 combinations would be too many.
+TEST(Negations, OfRequiredMembersThatHaveRulesAreNoChoice) {
+  std::string branches;
+  for (int i = 0; i < 20; ++i) {
+    branches += fmt::format(
+        R"({}{{"type":"object","required":["m{}"],"properties":{{"m{}":{{"type":"integer"}}}}}})",
+        i > 0 ? "," : "", i, i);
+  }
+  Places places(R"({"oneOf":[)" + branches + "]}");
+  EXPECT_EQ(places.why(), "possible");
+  for (const char* value : {R"({"m3":1})", R"({"m3":1,"x":2})", R"({"m3":1,"m4":"x","m5":null})"})
+    EXPECT_EQ(places.holds(value), "yes") << value;
+  for (const char* value : {"{}", "1", R"({"m3":"x"})", R"({"m3":1,"m4":2})"})
+    EXPECT_EQ(places.holds(value), "no") << value;
+  check({{R"({"not":{"required":["a","b"],"properties":{"a":{"type":"integer"},"c":{"const":1}}}})",
+          {"{}", R"({"a":1})", R"({"a":"x","b":1})", R"({"a":1,"b":1,"c":2})"},
+          {R"({"a":1,"b":1})", R"({"a":1,"b":1,"c":1})", "1"}},
+         {R"({"not":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}})",
+          {"1", "{}", R"({"a":"x"})", R"({"b":1})"},
+          {R"({"a":1})", R"({"a":1,"b":2})"}},
+         {R"({"type":"object","not":{"required":["a"],"properties":{"a":false}}})",
+          {"{}", R"({"a":1})"},
+          {"1"}},
+         {R"({"type":"object","not":{"required":["a"],"properties":{"a":true}}})",
+          {"{}", R"({"b":1})"},
+          {R"({"a":1})"}}});
 }
 
 TEST(Negations, OfNothingButAnEnumOfLargeArraysIsRefused) {
