@@ -17,8 +17,8 @@
 namespace windrow::grammar {
 
 struct CompiledGrammarOptions {
-  size_t masks_bytes_max = 32u << 20;   // cached masks; evicted ones are found anew
-  size_t states_bytes_max = 32u << 20;  // cached states and transitions that no matcher needs
+  size_t masks_bytes_max = 24u << 20;   // cached masks; evicted ones are found anew
+  size_t states_bytes_max = 20u << 20;  // cached states and transitions that no matcher needs
 };
 
 // Thread-safe: its matchers may be used by different threads. A long operation of one of them (a

@@ -21,7 +21,7 @@ using Names = std::vector<std::string>;
 // Objects without these members, and all other values.
 Rules without(Names names) {
   Rules rules;
-  rules.objects.forbidden = std::move(names);
+  rules.objects.edit().forbidden = std::move(names);
   return rules;
 }
 
@@ -29,7 +29,7 @@ Rules without(Names names) {
 Rules with(Names names) {
   Rules rules;
   rules.types = kObjectType;
-  rules.objects.required = std::move(names);
+  rules.objects.edit().required = std::move(names);
   return rules;
 }
 
@@ -52,12 +52,15 @@ class DependencyReader {
                           fmt::format("{} is an object with a member for each name", keyword_));
     }
     for (const auto& [name, demand] : value.get_object()) {
+      if (Result<void> go_on = places_.check(); !go_on) return go_on.error();
       Result<void> done =
           demand.is_array() ? read_names(name, demand.get_array()) : read_schema_of(name, demand);
       if (!done) return done.error();
     }
-    for (Group& group : groups_)
+    for (Group& group : groups_) {
+      if (Result<void> go_on = places_.check(); !go_on) return go_on.error();
       add_choice(std::move(group));
+    }
     return std::move(parts_);
   }
 
@@ -102,7 +105,7 @@ class DependencyReader {
     const auto is_required = [&](const std::string& name) { return required_.contains(name); };
     if (std::ranges::any_of(group.names, is_required)) {
       Rules rules;
-      rules.objects.required = std::move(group.demanded);
+      rules.objects.edit().required = std::move(group.demanded);
       parts_.push_back(add_rules(std::move(rules)));
       return;
     }

@@ -11,9 +11,9 @@ namespace windrow::grammar {
 namespace {
 
 constexpr size_t kConjunctionNodesMax = 20'000;
-constexpr size_t kMembersMax = 1'000'000;  // in all objects
+constexpr size_t kMembersMax = 200'000;  // in all objects
 constexpr size_t kConjunctionDepthMax = 400;
-constexpr size_t kConjunctionSteps = 32;
+constexpr size_t kConjunctionSteps = 4;
 
 char32_t conjunction_key(const Term& term) {
   return static_cast<char32_t>(term.schema.value() * 4 + (term.judging ? 1 : 0) +

@@ -24,7 +24,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kNodesMax = 200'000;
+constexpr size_t kNodesMax = 100'000;
+constexpr size_t kBranchesMax = 20'000;           // of one keyword
 constexpr size_t kPointersBytesMax = 32'000'000;  // they grow with the depth
 constexpr size_t kPointerShown = 200;
 constexpr size_t kStepsBetweenQuestions = 256;
@@ -33,25 +34,20 @@ constexpr size_t kStepsBetweenQuestions = 256;
 // depth of a schema costs no stack.
 class SchemaReader final : public Places {
  public:
+  // All of them outlive this.
   SchemaReader(const json::value& root, Draft draft, References references,
-               const SchemaOptions& options)
-      : root_(root), draft_(draft), references_(std::move(references)), options_(options) {}
+               const SchemaOptions& options, const GiveUp& give_up)
+      : root_(root),
+        draft_(draft),
+        references_(std::move(references)),
+        options_(options),
+        give_up_(give_up) {}
 
-  Result<Schema> read(const GiveUp& give_up) {
+  Result<Schema> read() {
     schema_.root = place(root_, "#");
     for (size_t i = 0; i < waiting_.size(); ++i) {
-      if (i % kStepsBetweenQuestions == 0 && give_up && give_up()) {
-        return Error{ErrorKind::kUnavailable, "reading the schema took too long"};
-      }
-      if (schema_.nodes.size() + copied_ > kNodesMax) {
-        return schema_error(schema_[waiting_[i].id].pointer,
-                            fmt::format("the schema has more than {} parts", kNodesMax));
-      }
-      if (pointers_bytes_ > kPointersBytesMax) {
-        return schema_error(schema_[waiting_[i].id].pointer.substr(0, kPointerShown),
-                            "the schemas below this one are nested too deep");
-      }
       current_ = {waiting_[i], schema_[waiting_[i].id].pointer};
+      if (Result<void> go_on = check(); !go_on) return go_on.error();
       if (Result<void> done = read_place(); !done) return done.error();
     }
     if (Result<void> ends = check_ends(); !ends) return ends.error();
@@ -69,6 +65,19 @@ class SchemaReader final : public Places {
     pointers_bytes_ += node.pointer.size();
     schema_.nodes.push_back(std::move(node));
     return id;
+  }
+
+  Result<void> check() override {
+    if (schema_.nodes.size() + copied_ > kNodesMax) {
+      return schema_error(current_.pointer.substr(0, kPointerShown),
+                          fmt::format("the schema has more than {} parts", kNodesMax));
+    }
+    if (pointers_bytes_ > kPointersBytesMax) {
+      return schema_error(current_.pointer.substr(0, kPointerShown),
+                          "the schemas below this one are nested too deep");
+    }
+    if (steps_++ % kStepsBetweenQuestions != 0 || !give_up_ || !give_up_()) return {};
+    return Error{ErrorKind::kUnavailable, "reading the schema took too long"};
   }
 
  private:
@@ -152,7 +161,7 @@ class SchemaReader final : public Places {
       add_to(parts, *part);
       if (!*part) continue;
       const Rules& copies = schema_[**part].rules;
-      copied_ += copies.objects.properties.size() + copies.arrays.prefix.size();
+      copied_ += copies.objects->properties.size() + copies.arrays->prefix.size();
     }
     if (parts.empty()) {
       if (*rules) {
@@ -267,9 +276,14 @@ class SchemaReader final : public Places {
     if (!value.is_array() || value.get_array().empty()) {
       return schema_error(pointer, fmt::format("{} is a list of schemas, at least one", name));
     }
+    if (value.get_array().size() > kBranchesMax) {
+      return schema_error(pointer, fmt::format("{} schemas; up to {} are handled",
+                                               value.get_array().size(), kBranchesMax));
+    }
     SchemaNode node{.kind = kind, .pointer = pointer};
     size_t index = 0;
     for (const json::value& part : value.get_array()) {
+      if (Result<void> go_on = check(); !go_on) return go_on.error();
       node.parts.push_back(place(part, fmt::format("{}/{}", pointer, index++)));
       if (kind == SchemaNode::Kind::kOne) other_drafts_.add_judged(node.parts.back());
     }
@@ -309,11 +323,13 @@ class SchemaReader final : public Places {
   Draft draft_;
   References references_;
   const SchemaOptions& options_;
+  const GiveUp& give_up_;
   Schema schema_;
   std::unordered_map<const json::value*, SchemaId> place_of_;
   std::vector<Waiting> waiting_;
   Current current_;
   size_t pointers_bytes_ = 0;
+  size_t steps_ = 0;
   OtherDrafts other_drafts_;
   size_t copied_ = 0;  // members and items that were copied for unevaluatedProperties and -Items
 };
@@ -347,9 +363,9 @@ Result<Schema> read_schema(const json::value& schema, const SchemaOptions& optio
     }
   }
   const Draft read_as = draft.value_or(Draft::k2020);
-  Result<References> references = References::collect(schema, read_as);
+  Result<References> references = References::collect(schema, read_as, give_up);
   if (!references) return references.error();
-  return SchemaReader(schema, read_as, *std::move(references), options).read(give_up);
+  return SchemaReader(schema, read_as, *std::move(references), options, give_up).read();
 }
 
 }  // namespace windrow::grammar

@@ -56,9 +56,9 @@ std::string text_of(const Schema& schema, SchemaId id) {
     declared.push_back(pattern);
   add("declares", declared);
   if (rules.additional) text += " others:" + text_of(schema, *rules.additional);
-  if (!node.rules.arrays.prefix.empty())
-    text += fmt::format(" items:{}", node.rules.arrays.prefix.size());
-  if (node.rules.arrays.items) text += " more:" + text_of(schema, *node.rules.arrays.items);
+  if (!node.rules.arrays->prefix.empty())
+    text += fmt::format(" items:{}", node.rules.arrays->prefix.size());
+  if (node.rules.arrays->items) text += " more:" + text_of(schema, *node.rules.arrays->items);
   return text.starts_with(' ') ? text.substr(1) : text;
 }
 

@@ -18,6 +18,7 @@ namespace json = boost::json;
 using Use = FormatMeaning::Use;
 
 constexpr int64_t kCountMax = 1'000'000'000;
+constexpr size_t kNamesMax = 50'000;  // of one keyword
 
 struct TypeName {
   std::string_view name;
@@ -42,16 +43,18 @@ class RulesReader {
       if (Result<void> done = read_type(*type); !done) return done.error();
     }
     for (const auto& [name, value] : object_) {
+      if (Result<void> go_on = places_.check(); !go_on) return go_on.error();
       if (Result<void> done = read_keyword(name, value); !done) return done.error();
     }
     if (!says_something_) return std::optional<Rules>();
     if (Result<void> done = read_contains(); !done) return done.error();
-    ArrayRules& arrays = rules_.arrays;
-    if (arrays.count_max && *arrays.count_max <= 1) arrays.unique = false;
-    ObjectRules& objects = rules_.objects;
-    objects.closed = !options_.schema.open && !objects.additional &&
-                     !object_.contains("unevaluatedProperties") &&
-                     (object_.contains("properties") || object_.contains("patternProperties"));
+    const ArrayRules& arrays = rules_.arrays;
+    if (arrays.unique && arrays.count_max && *arrays.count_max <= 1)
+      rules_.arrays.edit().unique = false;
+    const bool declares = object_.contains("properties") || object_.contains("patternProperties");
+    if (declares && !options_.schema.open && !rules_.objects->additional &&
+        !object_.contains("unevaluatedProperties"))
+      rules_.objects.edit().closed = true;
     return std::optional(std::move(rules_));
   }
 
@@ -206,13 +209,13 @@ class RulesReader {
   Result<void> read_minimum(const json::value& value) {
     auto bound = number(value);
     if (!bound) return bound.error();
-    rules_.numbers.raise_min(*bound, false);
+    rules_.numbers.edit().raise_min(*bound, false);
     return {};
   }
   Result<void> read_maximum(const json::value& value) {
     auto bound = number(value);
     if (!bound) return bound.error();
-    rules_.numbers.lower_max(*bound, false);
+    rules_.numbers.edit().lower_max(*bound, false);
     return {};
   }
   // In draft 04 a switch of the bound beside it.
@@ -230,7 +233,7 @@ class RulesReader {
     if (value.is_bool() && !*switched) return {};
     auto bound = number(*switched ? object_.at("minimum") : value);
     if (!bound) return bound.error();
-    rules_.numbers.raise_min(*bound, true);
+    rules_.numbers.edit().raise_min(*bound, true);
     return {};
   }
   Result<void> read_exclusive_maximum(const json::value& value) {
@@ -239,14 +242,14 @@ class RulesReader {
     if (value.is_bool() && !*switched) return {};
     auto bound = number(*switched ? object_.at("maximum") : value);
     if (!bound) return bound.error();
-    rules_.numbers.lower_max(*bound, true);
+    rules_.numbers.edit().lower_max(*bound, true);
     return {};
   }
   Result<void> read_multiple_of(const json::value& value) {
     auto step = number(value);
     if (!step) return step.error();
     if (step->is_zero() || step->is_negative()) return wrong("multipleOf is above 0");
-    rules_.numbers.multiple_of = *step;
+    rules_.numbers.edit().multiple_of = *step;
     return {};
   }
 
@@ -273,14 +276,14 @@ class RulesReader {
     return {};
   }
   Result<void> read_min_length(const json::value& value) {
-    return at_least(rules_.strings.length_min, value);
+    return at_least(rules_.strings.edit().length_min, value);
   }
   Result<void> read_max_length(const json::value& value) {
-    return at_most(rules_.strings.length_max, value);
+    return at_most(rules_.strings.edit().length_max, value);
   }
   Result<void> read_pattern(const json::value& value) {
     if (!value.is_string()) return wrong("pattern is a text");
-    rules_.strings.patterns.emplace_back(value.get_string());
+    rules_.strings.edit().patterns.emplace_back(value.get_string());
     return {};
   }
 
@@ -290,11 +293,11 @@ class RulesReader {
     const FormatMeaning meaning = format_meaning(name, rules_.types, object_);
     switch (meaning.use) {
       case FormatMeaning::Use::kTexts:
-        rules_.strings.formats.push_back(name);
+        rules_.strings.edit().formats.push_back(name);
         return {};
       case FormatMeaning::Use::kIntegers:
-        rules_.numbers.raise_min(*Decimal::parse(meaning.min), false);
-        rules_.numbers.lower_max(*Decimal::parse(meaning.max), false);
+        rules_.numbers.edit().raise_min(*Decimal::parse(meaning.min), false);
+        rules_.numbers.edit().lower_max(*Decimal::parse(meaning.max), false);
         return {};
       case FormatMeaning::Use::kNothing:
         return {};
@@ -311,10 +314,10 @@ class RulesReader {
   // --- arrays ---
 
   Result<void> read_min_items(const json::value& value) {
-    return at_least(rules_.arrays.count_min, value);
+    return at_least(rules_.arrays.edit().count_min, value);
   }
   Result<void> read_max_items(const json::value& value) {
-    return at_most(rules_.arrays.count_max, value);
+    return at_most(rules_.arrays.edit().count_max, value);
   }
   Result<void> read_prefix_items(const json::value& value) {
     if (!value.is_array()) return wrong(fmt::format("{} is a list of schemas", keyword_));
@@ -325,14 +328,15 @@ class RulesReader {
     }
     size_t index = 0;
     for (const json::value& item : value.get_array()) {
-      rules_.arrays.prefix.push_back(
+      if (Result<void> go_on = places_.check(); !go_on) return go_on;
+      rules_.arrays.edit().prefix.push_back(
           places_.place(item, fmt::format("{}/{}", at(keyword_), index++)));
     }
     return {};
   }
   Result<void> read_items(const json::value& value) {
     if (!value.is_array()) {
-      rules_.arrays.items = places_.place(value, at("items"));
+      rules_.arrays.edit().items = places_.place(value, at("items"));
       return {};
     }
     if (object_.contains("prefixItems")) {
@@ -346,13 +350,13 @@ class RulesReader {
     }
     const json::value* items = object_.if_contains("items");
     if (items == nullptr || !items->is_array()) return {};  // then it means nothing
-    rules_.arrays.items = places_.place(value, at("additionalItems"));
+    rules_.arrays.edit().items = places_.place(value, at("additionalItems"));
     return {};
   }
 
   Result<void> read_unique_items(const json::value& value) {
     if (!value.is_bool()) return wrong("uniqueItems is true or false");
-    rules_.arrays.unique = value.get_bool();
+    if (value.get_bool()) rules_.arrays.edit().unique = true;
     return {};
   }
 
@@ -377,41 +381,48 @@ class RulesReader {
     }
     if (rule.min == 0 && !rule.max) return {};
     rule.schema = places_.place(*contains, at("contains"));
-    rules_.arrays.contains.push_back(rule);
+    rules_.arrays.edit().contains.push_back(rule);
     return {};
   }
 
   // --- objects ---
 
   Result<void> read_min_properties(const json::value& value) {
-    return at_least(rules_.objects.count_min, value);
+    return at_least(rules_.objects.edit().count_min, value);
   }
   Result<void> read_max_properties(const json::value& value) {
-    return at_most(rules_.objects.count_max, value);
+    return at_most(rules_.objects.edit().count_max, value);
   }
   Result<void> read_property_names(const json::value& value) {
     if (allows_every_name(value)) return {};
-    rules_.objects.names.push_back(places_.place(value, at("propertyNames")));
+    rules_.objects.edit().names.push_back(places_.place(value, at("propertyNames")));
     return {};
+  }
+
+  Result<void> check_names_count(size_t count) const {
+    if (count <= kNamesMax) return {};
+    return wrong(fmt::format("{} names; up to {} are handled", count, kNamesMax));
   }
 
   Result<void> read_members(const json::value& value,
                             std::vector<std::pair<std::string, SchemaId>>& members) {
     if (!value.is_object()) return wrong(fmt::format("{} is an object of schemas", keyword_));
+    if (Result<void> few = check_names_count(value.get_object().size()); !few) return few;
     for (const auto& [name, schema] : value.get_object()) {
+      if (Result<void> go_on = places_.check(); !go_on) return go_on;
       members.emplace_back(
           name, places_.place(schema, fmt::format("{}/{}", at(keyword_), pointer_step(name))));
     }
     return {};
   }
   Result<void> read_properties(const json::value& value) {
-    return read_members(value, rules_.objects.properties);
+    return read_members(value, rules_.objects.edit().properties);
   }
   Result<void> read_pattern_properties(const json::value& value) {
-    return read_members(value, rules_.objects.patterns);
+    return read_members(value, rules_.objects.edit().patterns);
   }
   Result<void> read_additional_properties(const json::value& value) {
-    rules_.objects.additional = places_.place(value, at("additionalProperties"));
+    rules_.objects.edit().additional = places_.place(value, at("additionalProperties"));
     return {};
   }
   Result<void> read_required(const json::value& value) {
@@ -419,8 +430,9 @@ class RulesReader {
     if (!value.is_array() || !std::ranges::all_of(value.get_array(), is_text)) {
       return wrong("required is a list of names");
     }
+    if (Result<void> few = check_names_count(value.get_array().size()); !few) return few;
     for (const json::value& name : value.get_array()) {
-      rules_.objects.required.emplace_back(name.get_string());
+      rules_.objects.edit().required.emplace_back(name.get_string());
     }
     return {};
   }

@@ -24,6 +24,10 @@ class Places {
   // A node that no place of the text is by itself.
   virtual SchemaId add(SchemaNode node) = 0;
 
+  // Called between the steps of a long list. kInvalid: there are too many places. kUnavailable: the
+  // work is given up.
+  virtual Result<void> check() = 0;
+
  protected:
   ~Places() = default;
 };

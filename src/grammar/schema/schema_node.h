@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "grammar/schema/number_rules.h"
 #include "grammar/schema/schema_grammar.h"
+#include "grammar/schema/sparse.h"
 
 namespace windrow::grammar {
 
@@ -101,10 +102,11 @@ struct ObjectRules {
 // The rules of one object of the schema by itself. Rules for a type do not restrict other types.
 struct Rules {
   Types types = kAllTypes;
-  NumberRules numbers;
-  StringRules strings;
-  ArrayRules arrays;
-  ObjectRules objects;
+  // Nearly every place has rules of one type at most, and there may be 200,000 places.
+  Sparse<NumberRules> numbers;
+  Sparse<StringRules> strings;
+  Sparse<ArrayRules> arrays;
+  Sparse<ObjectRules> objects;
   std::optional<std::vector<const boost::json::value*>> allowed;  // enum and const
 };
 

@@ -15,6 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr size_t kObjectMembersMax = 50'000;
+
 // --- joining -------------------------------------------------------------------------------------
 
 void add_new(std::vector<std::string>& all, const std::vector<std::string>& more) {
@@ -75,7 +77,7 @@ void join_arrays(const Schema& schema, const Terms& terms, Node& node) {
   ArrayShape& shape = node.arrays;
   size_t prefix = 0;
   for (const Term& term : terms) {
-    prefix = std::max(prefix, schema[term.schema].rules.arrays.prefix.size());
+    prefix = std::max(prefix, schema[term.schema].rules.arrays->prefix.size());
   }
   shape.prefix.resize(prefix);
   for (const Term& term : terms) {
@@ -114,7 +116,8 @@ void remove_forbidden(Node& node) {
 }
 
 // The names of members, first those that have values, in their order.
-void join_members(const Schema& schema, const Terms& terms, Node& node) {
+Result<void> join_members(Conjunctions& conjunctions, const Schema& schema, const Terms& terms,
+                          Node& node) {
   ObjectShape& shape = node.objects;
   std::unordered_map<std::string_view, size_t> index;
   const auto member = [&](std::string_view name) -> Member& {
@@ -122,20 +125,31 @@ void join_members(const Schema& schema, const Terms& terms, Node& node) {
     if (is_new) shape.members.push_back({std::string(name)});
     return shape.members[found->second];
   };
+  const auto check = [&]() -> Result<void> {
+    if (shape.members.size() <= kObjectMembersMax) return conjunctions.check_give_up();
+    return schema_error(node.pointer,
+                        fmt::format("the parts that hold together for an object declare more than "
+                                    "{} members; make them fewer",
+                                    kObjectMembersMax));
+  };
   for (const ObjectShape::Source& source : shape.sources) {
     for (const auto& [name, value] : source.rules->properties)
       member(name);
+    if (Result<void> go_on = check(); !go_on) return go_on;
   }
   for (const Term& term : terms) {
     const ObjectRules& rules = schema[term.schema].rules.objects;
     for (const std::string& name : rules.required)
       member(name).required = true;
     shape.forbidden.insert(rules.forbidden.begin(), rules.forbidden.end());
+    if (Result<void> go_on = check(); !go_on) return go_on;
   }
   remove_forbidden(node);
+  return {};
 }
 
-void join_objects(const Schema& schema, const Terms& terms, Node& node) {
+Result<void> join_objects(Conjunctions& conjunctions, const Schema& schema, const Terms& terms,
+                          Node& node) {
   ObjectShape& shape = node.objects;
   for (const Term& term : terms) {
     const ObjectRules& rules = schema[term.schema].rules.objects;
@@ -143,7 +157,7 @@ void join_objects(const Schema& schema, const Terms& terms, Node& node) {
     shape.sources.push_back({&rules, term.judging, term.wide});
     shape.closed = shape.closed || (rules.closed && !term.judging);
   }
-  join_members(schema, terms, node);
+  if (Result<void> joined = join_members(conjunctions, schema, terms, node); !joined) return joined;
   for (const Term& term : terms) {
     const ObjectRules& rules = schema[term.schema].rules.objects;
     for (const SchemaId name : rules.names)
@@ -153,6 +167,7 @@ void join_objects(const Schema& schema, const Terms& terms, Node& node) {
     shape.count_min = std::max(shape.count_min, rules.count_min);
     lower(shape.count_max, rules.count_max);
   }
+  return {};
 }
 
 }  // namespace
@@ -183,8 +198,8 @@ Result<void> join_rules(Conjunctions& conjunctions, const Schema& schema, const 
     node.numbers.join(fractions);
   }
   if ((node.types & kArrayType) != 0) join_arrays(schema, terms, node);
-  if ((node.types & kObjectType) != 0) join_objects(schema, terms, node);
-  return {};
+  if ((node.types & kObjectType) == 0) return {};
+  return join_objects(conjunctions, schema, terms, node);
 }
 
 // --- types of which a shape has no value ---------------------------------------------------------

@@ -189,14 +189,14 @@ Result<std::optional<SchemaId>> read_unevaluated(std::string_view keyword, const
   SchemaNode node{.kind = SchemaNode::Kind::kRules, .pointer = pointer};
   const SchemaId anything = places.add({.kind = SchemaNode::Kind::kAlways, .pointer = pointer});
   if (about_items) {
-    node.rules.arrays.prefix.assign(declared.items, anything);
-    node.rules.arrays.items = places.place(value, pointer);
+    node.rules.arrays.edit().prefix.assign(declared.items, anything);
+    node.rules.arrays.edit().items = places.place(value, pointer);
   } else {
     for (const std::string& name : declared.names)
-      node.rules.objects.properties.emplace_back(name, anything);
+      node.rules.objects.edit().properties.emplace_back(name, anything);
     for (const std::string& pattern : declared.patterns)
-      node.rules.objects.patterns.emplace_back(pattern, anything);
-    node.rules.objects.additional = places.place(value, pointer);
+      node.rules.objects.edit().patterns.emplace_back(pattern, anything);
+    node.rules.objects.edit().additional = places.place(value, pointer);
   }
   return std::optional(places.add(std::move(node)));
 }
