@@ -55,6 +55,13 @@ Result<Part> ObjectWriter::write_in_any_order(const Node& node) {
   if (shape.count_max && (!classes->empty() || *shape.count_max < written->size()))
     members.count_max = shape.count_max;
   const bool counts = members.count_min > 0 || members.count_max;
+  if (counts) {  // then names whose values never end must not count
+    for (size_t i = classes->size(); i-- > 0;) {
+      Result<bool> ends = endings_.ends((*classes)[i].value);
+      if (!ends) return ends.error();
+      if (!*ends) classes->erase(classes->begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
   Result<std::optional<Part>> undeclared = write_undeclared(*classes, counts);
   if (!undeclared) return undeclared.error();
   members.other = *undeclared;

@@ -263,10 +263,10 @@ Result<bool> name_fits(Conjunctions& conjunctions, const SomeMemberShape& some,
 // The node of the whole schema, which has a value. kInvalid: it has none, and why.
 Result<NodeId> possible_root(Conjunctions& conjunctions, const Schema& schema);
 
-// kInvalid: every value of the node contains another one of its kind, so that none ends, and where
-// it comes back to itself. For the error message, after it turned out that there is no text.
-// kUnavailable: `give_up` returned true.
-Result<void> check_ends(Conjunctions& conjunctions, NodeId root, const GiveUp& give_up);
+// Whether the node has a value, as far as Endings knows. kInvalid: every value contains another one
+// of its kind, so that none ends, and where it comes back to itself. Otherwise errors as
+// Conjunctions::find.
+Result<bool> check_ends(Conjunctions& conjunctions, NodeId root);
 
 // --- names (name_classes.cc)
 

@@ -89,15 +89,26 @@ Result<std::optional<CharDfa>> CountedObject::names_of(const SomeMemberShape& so
     const Result<CharDfa> taken =
         CharDfa::literals(declared, CharDfa::kStatesMax, conjunctions_.give_up());
     if (!taken) return taken.error();
-    if (Result<void> kept = keep(all.without(*taken)); !kept) return kept.error();
+    if (Result<void> kept = keep(all.without(*taken, CharDfa::kStatesMax, conjunctions_.give_up()));
+        !kept)
+      return kept.error();
   }
   for (const std::string& text : rule.patterns_not) {
     Result<const CharDfa*> pattern = conjunctions_.automata().pattern(text);
     if (!pattern) return pattern.error();
     const CharDfa all = names.value_or(CharDfa::any_text());
-    if (Result<void> kept = keep(all.without(**pattern)); !kept) return kept.error();
+    if (Result<void> kept =
+            keep(all.without(**pattern, CharDfa::kStatesMax, conjunctions_.give_up()));
+        !kept)
+      return kept.error();
   }
   return names;
+}
+
+// Values that never end are none: a name that has no others would be counted, and cannot be used.
+Result<bool> CountedObject::has_value(NodeId id) {
+  if (!conjunctions_.possible(id)) return false;
+  return endings_.ends(id);
 }
 
 // The values of members that the rules of `terms` hold for, and whose name is one of `demands`:
@@ -107,7 +118,9 @@ Result<std::vector<CountedObject::ValueOffer>> CountedObject::offers(const Terms
   std::vector<ValueOffer> offers;
   Result<NodeId> plain = conjunctions_.find(terms);
   if (!plain) return plain.error();
-  if (!conjunctions_.possible(*plain)) return offers;
+  Result<bool> there_are = has_value(*plain);
+  if (!there_are) return there_are.error();
+  if (!*there_are) return offers;
   uint32_t always = 0;
   for (size_t i = 0; i < demands_.size(); ++i) {
     if ((demands >> i & 1U) == 0) continue;
@@ -116,7 +129,9 @@ Result<std::vector<CountedObject::ValueOffer>> CountedObject::offers(const Terms
     Result<NodeId> id = conjunctions_.find(both);
     if (!id) return id.error();
     if (*id == *plain) always |= 1U << i;
-    if (!conjunctions_.possible(*id)) demands &= ~(1U << i);
+    there_are = has_value(*id);
+    if (!there_are) return there_are.error();
+    if (!*there_are) demands &= ~(1U << i);
   }
   for (uint32_t set = 0; set < 1U << demands_.size(); ++set) {
     if ((set & (always | ~demands)) != 0) continue;
@@ -126,7 +141,9 @@ Result<std::vector<CountedObject::ValueOffer>> CountedObject::offers(const Terms
     }
     Result<NodeId> id = conjunctions_.find(all);
     if (!id) return id.error();
-    if (!conjunctions_.possible(*id)) continue;
+    there_are = has_value(*id);
+    if (!there_are) return there_are.error();
+    if (!*there_are) continue;
     Result<Part> value = write_value_(*id);
     if (!value) return value.error();
     offers.push_back({always | set, set, parts_.spaced(*value)});
@@ -204,7 +221,7 @@ Result<void> CountedObject::take_names(const NameCell& cell) {
       any = true;
       return {};
     }
-    Result<CharDfa> both = into.unite(*cell.names);
+    Result<CharDfa> both = into.unite(*cell.names, CharDfa::kStatesMax, conjunctions_.give_up());
     if (!both) return schema_error(node_.pointer, both.error());
     into = *std::move(both);
     return {};
@@ -248,9 +265,11 @@ Result<std::vector<CountedObject::NameCell>> CountedObject::split(const NameClas
         continue;
       }
       const CharDfa all = cell.names.value_or(CharDfa::any_text());
-      Result<CharDfa> inside = all.intersect(*demands_[i].names);
+      Result<CharDfa> inside =
+          all.intersect(*demands_[i].names, CharDfa::kStatesMax, conjunctions_.give_up());
       if (!inside) return inside.error();
-      Result<CharDfa> outside = all.without(*demands_[i].names);
+      Result<CharDfa> outside =
+          all.without(*demands_[i].names, CharDfa::kStatesMax, conjunctions_.give_up());
       if (!outside) return outside.error();
       if (!inside->empty()) parts.push_back({*std::move(inside), cell.demands | 1U << i});
       if (!outside->empty()) parts.push_back({*std::move(outside), cell.demands});

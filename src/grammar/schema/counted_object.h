@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "grammar/schema/conjunctions.h"
+#include "grammar/schema/endings.h"
 #include "grammar/schema/json_parts.h"
 #include "grammar/schema/member_states.h"
 #include "grammar/schema/write_node.h"
@@ -18,9 +19,13 @@ namespace windrow::grammar {
 class CountedObject {
  public:
   // All outlive this.
-  CountedObject(Conjunctions& conjunctions, JsonParts& parts, const WriteNode& write_value,
-                const Node& node)
-      : conjunctions_(conjunctions), parts_(parts), write_value_(write_value), node_(node) {}
+  CountedObject(Conjunctions& conjunctions, Endings& endings, JsonParts& parts,
+                const WriteNode& write_value, const Node& node)
+      : conjunctions_(conjunctions),
+        endings_(endings),
+        parts_(parts),
+        write_value_(write_value),
+        node_(node) {}
 
   // Errors as Conjunctions::find(); kInvalid also: too many demands or states.
   Result<Part> write();
@@ -63,11 +68,13 @@ class CountedObject {
   Result<void> take_names(const NameCell& cell);
   Result<void> check_few_names(const std::vector<NameCell>& cells) const;
   void add_cell(const NameCell& cell);
+  Result<bool> has_value(NodeId id);
   Result<std::vector<ValueOffer>> offers(const Terms& terms, uint32_t demands);
   void add_offer(const MemberOffer& offer);
   void drop_useless_bounds();
 
   Conjunctions& conjunctions_;
+  Endings& endings_;
   JsonParts& parts_;
   const WriteNode& write_value_;
   const Node& node_;

@@ -452,6 +452,45 @@ TEST(Counts, SeveralDemandsShareFewNames) {
   EXPECT_EQ(fewer.error().find("no value is valid"), std::string::npos) << fewer.error();
 }
 
+// Names that could be counted, but not written.
+TEST(Counts, NamesWhoseValuesNeverEndDoNotCount) {
+  const auto schema = [](const std::string& names) {
+    return R"({"type":"object","minProperties":2,"propertyNames":{"enum":)" + names +
+           R"(},"patternProperties":{"^a$":{"$ref":"#/$defs/endless"}},
+             "additionalProperties":{"type":"null"},
+             "$defs":{"endless":{"type":"object","required":["e"],
+                                 "properties":{"e":{"$ref":"#/$defs/endless"}}}}})";
+  };
+  expect_language(schema(R"(["a","b","c"])"), {R"({"b":null,"c":null})", R"({"c":null,"b":null})"},
+                  {"{}", R"({"b":null})", R"({"b":null,"b":null})"});
+  EXPECT_FALSE(SchemaLanguage(schema(R"(["a","b","c"])")).begins(R"({"a")"));
+  EXPECT_THAT(refusal(schema(R"(["a","b"])")), HasSubstr("at #/$defs/endless: a value never ends"));
+  SchemaOptions any_order;
+  any_order.property_order = PropertyOrder::kAny;
+  EXPECT_FALSE(SchemaLanguage(schema(R"(["a","b"])"), any_order).made());
+  const SchemaLanguage three(schema(R"(["a","b","c"])"), any_order);
+  EXPECT_TRUE(three.has(R"({"c":null,"b":null})")) << three.error();
+  EXPECT_FALSE(three.begins(R"({"a")"));
+  // A value that must have as many members as there are names, one of which leads back to it.
+  EXPECT_THAT(refusal(R"({"type":"object","minProperties":2,"propertyNames":{"enum":["a","b"]},
+                          "patternProperties":{"^a$":{"$ref":"#"}}})"),
+              HasSubstr("at #: a value never ends"));
+}
+
+// What a demand uses up is not there for the minimum.
+TEST(Counts, AMinimumAndADemandOnFewNames) {
+  const auto schema = [](int least) {
+    return fmt::format(R"({{"type":"object","propertyNames":{{"enum":["a","b","c"]}},
+                            "additionalProperties":{{"type":["integer","string"]}},
+                            "minProperties":{},"not":{{"additionalProperties":{{"type":"integer"}}}}}})",
+                       least);
+  };
+  expect_language(schema(3), {R"({"a":"x","b":1,"c":1})", R"({"c":"x","a":"x","b":1})"},
+                  {R"({"a":"x"})", R"({"a":"x","b":1})", R"({"a":1,"b":1,"c":1})"});
+  EXPECT_TRUE(SchemaLanguage(schema(3)).begins(R"({"a":"x","b":1,"c")"));
+  EXPECT_THAT(refusal(schema(4)), HasSubstr("no object has enough members"));
+}
+
 // Not only where a demand names them: here members of other names are never a text.
 TEST(Counts, NamesThatADemandNeedsAreNotUsedUp) {
   const std::string schema =

@@ -66,7 +66,17 @@ std::optional<MemberStates::State> MemberStates::after(State state,
   if ((offer.behind & ~state.met) != 0) return std::nullopt;
   const bool idle = (offer.meets & ~state.met) == 0;
   if (idle && (offer.behind_idle & ~state.met) != 0) return std::nullopt;
-  return State{std::min(state.count + 1, cap_), state.met | offer.meets};
+  return State{std::min(state.count + 1, cap_), state.met | offer.meets, state.taken};
+}
+
+// A minimum needs names that are left.
+std::optional<MemberStates::State> MemberStates::after_undeclared(State state,
+                                                                  const MemberOffer& offer) const {
+  if (rules_.undeclared_max && state.taken >= *rules_.undeclared_max) return std::nullopt;
+  std::optional<State> next = after(state, offer);
+  if (!next || !rules_.undeclared_max) return next;
+  next->taken = next->count < rules_.count_min ? state.taken + 1 : 0;
+  return next;
 }
 
 std::optional<Part> MemberStates::declared_tail(const DeclaredMember& member, State state,
@@ -95,7 +105,7 @@ Result<MemberStates::Tails> MemberStates::undeclared_tails(const std::vector<Sta
   for (auto state = states.begin(); state != states.end(); ++state) {
     if (state->met == rules_.demands) continue;
     for (const MemberOffer& offer : rules_.undeclared) {
-      if (const auto to = after(*state, offer)) states.insert(*to);
+      if (const auto to = after_undeclared(*state, offer)) states.insert(*to);
     }
     if (states.size() > kMemberStatesMax) return too_many_member_states();
   }
@@ -112,7 +122,7 @@ std::optional<Part> MemberStates::undeclared_tail(State state, const Tails& tail
   std::vector<Part> choices;
   std::vector<Part> stays;
   for (const MemberOffer& offer : rules_.undeclared) {
-    const auto to = after(state, offer);
+    const auto to = after_undeclared(state, offer);
     if (!to) continue;
     if (*to == state) {
       stays.push_back(offer.later);  // no first member: the count would change
@@ -133,6 +143,7 @@ std::optional<Part> MemberStates::undeclared_tail(State state, const Tails& tail
 std::optional<Part> MemberStates::free_tail(State state) {
   uint32_t min = rules_.count_min > state.count ? rules_.count_min - state.count : 0;
   std::optional<uint32_t> max = rules_.undeclared_max;
+  if (max) *max -= std::min(*max, state.taken);
   if (rules_.count_max) {
     const uint32_t left = *rules_.count_max - std::min(*rules_.count_max, state.count);
     max = std::min(max.value_or(left), left);

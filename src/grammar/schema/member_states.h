@@ -53,6 +53,7 @@ class MemberStates {
   struct State {
     uint32_t count = 0;  // not more than cap_
     uint32_t met = 0;
+    uint32_t taken = 0;  // undeclared names, where there are few and the minimum is not reached
 
     friend auto operator<=>(const State&, const State&) = default;
   };
@@ -64,6 +65,7 @@ class MemberStates {
   std::optional<Part> free_tail(State state);
   std::optional<Part> declared_tail(const DeclaredMember& member, State state, const Tails& next);
   std::optional<State> after(State state, const MemberOffer& offer) const;
+  std::optional<State> after_undeclared(State state, const MemberOffer& offer) const;
   Part one_of(std::vector<Part> parts);
 
   GrammarBuilder& builder_;

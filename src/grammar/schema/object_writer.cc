@@ -22,7 +22,7 @@ bool counts_members(const ObjectShape& shape) {
 Result<Part> ObjectWriter::write(const Node& node) {
   if (order_ == PropertyOrder::kAny) return write_in_any_order(node);
   if (!counts_members(node.objects)) return write_plain(node);
-  return CountedObject(conjunctions_, parts_, write_value_, node).write();
+  return CountedObject(conjunctions_, endings_, parts_, write_value_, node).write();
 }
 
 Result<std::vector<ObjectWriter::MemberParts>> ObjectWriter::write_members(const Node& node) {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "grammar/schema/conjunctions.h"
+#include "grammar/schema/endings.h"
 #include "grammar/schema/json_parts.h"
 #include "grammar/schema/write_node.h"
 
@@ -21,7 +22,8 @@ class ObjectWriter {
       : conjunctions_(conjunctions),
         parts_(parts),
         write_value_(std::move(write_value)),
-        order_(order) {}
+        order_(order),
+        endings_(conjunctions) {}
 
   // A node without allowed values. Errors as Conjunctions::find(); kInvalid also: too many
   // patterns, demands or states.
@@ -45,6 +47,7 @@ class ObjectWriter {
   JsonParts& parts_;
   WriteNode write_value_;
   PropertyOrder order_;
+  Endings endings_;
 };
 
 }  // namespace windrow::grammar

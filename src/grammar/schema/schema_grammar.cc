@@ -7,6 +7,15 @@
 namespace windrow::grammar {
 namespace json = boost::json;
 
+namespace {
+
+Error no_value(const JsonParts& parts) {
+  return {ErrorKind::kInvalid,
+          "no value is valid under this schema: " + parts.why_no_text()->message};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
                                                       const SchemaOptions& options,
                                                       const GiveUp& give_up) {
@@ -20,14 +29,11 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   GrammarWriter writer(conjunctions, parts, options.property_order);
   Result<Part> part = writer.write_root(*root);
   if (!part) return part.error();
-  auto grammar = builder.finish(*part, options.limits);
-  if (grammar) return grammar;
-  if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
+  auto grammar = builder.finish(*part, options.limits, give_up);
+  if (grammar || grammar.error().kind == ErrorKind::kUnavailable) return grammar;
+  if (Result<bool> ended = check_ends(conjunctions, *root); !ended) return ended.error();
   const std::string& message = grammar.error().message;
-  if (parts.why_no_text() && message.find("no text") != std::string::npos) {
-    return Error{ErrorKind::kInvalid,
-                 "no value is valid under this schema: " + parts.why_no_text()->message};
-  }
+  if (parts.why_no_text() && message.find("no text") != std::string::npos) return no_value(parts);
   return schema_error(conjunctions[*root].pointer, message);
 }
 
@@ -43,7 +49,9 @@ Result<Part> schema_part(GrammarBuilder& builder, const json::value& schema,
   Result<Part> part = writer.write_root(*root);
   if (!part) return part;
   // A choice that has another text would hide it.
-  if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
+  Result<bool> ended = check_ends(conjunctions, *root);
+  if (!ended) return ended.error();
+  if (!*ended && parts.why_no_text()) return no_value(parts);
   return part;
 }
 

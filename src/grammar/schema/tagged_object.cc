@@ -244,7 +244,7 @@ Result<Part> tagged_object_part(GrammarBuilder& builder, const json::value& sche
   Result<Part> part =
       TagWriter(builder, conjunctions, writer, form, options.property_order).write(*root);
   if (!part) return part;
-  if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
+  if (Result<bool> ended = check_ends(conjunctions, *root); !ended) return ended.error();
   return part;
 }
 
