@@ -58,6 +58,9 @@ constexpr std::array kFields = std::to_array<Field>({
       ""},
      read_tool_choice},
     {{"parallel_tool_calls", kHonoured, kChat, "true or false", ""}, read_parallel_tool_calls},
+    {{"tools_property_order", kHonoured, kChat,
+      "\"definition\" or \"any\": the order of the members of a call's arguments", ""},
+     read_tools_property_order},
     {{"chat_template_kwargs", kHonoured, kChat,
       "an object, without what the body or the model has: messages, tools, add_generation_prompt, "
       "bos_token, eos_token",

@@ -139,6 +139,10 @@ Problem read_grammar_field(std::string_view name, const boost::json::value& valu
 // "annotate" or "refuse".
 Problem read_schema_unknown(std::string_view name, const boost::json::value& value, Draft& draft);
 
+// "definition" or "any": of the arguments of calls.
+Problem read_tools_property_order(std::string_view name, const boost::json::value& value,
+                                  Draft& draft);
+
 // --- chat_json.cc: the messages and tools of a chat, checked and brought into one form for chat
 // templates. Each function returns what is wrong, or nothing and has filled its last argument. ---
 

@@ -127,6 +127,7 @@ const std::vector<Good>& good_fields() {
       {kChat,
        R"("tools":[{"type":"function","function":{"name":"f"}}],"parallel_tool_calls":false)",
        [](R r) { return !r.chat.tool_choice.parallel; }},
+      {kChat, R"("tools_property_order":"any")", [](R r) { return r.chat.tool_choice.any_order; }},
       {kChat, R"("stream":false,"stream_options":null,"response_format":{"type":"text"})",
        [](R r) { return r.choices == 1; }},
       {kChat, R"("response_format":{"type":"json_object"})",
@@ -344,6 +345,8 @@ const std::vector<Bad>& bad_fields() {
        "\"function\": {\"name\": ...}}, not a number"},
       {kChat, R"("parallel_tool_calls":0)", "parallel_tool_calls",
        "parallel_tool_calls must be true or false, not a number"},
+      {kChat, R"("tools_property_order":true)", "tools_property_order",
+       "tools_property_order must be \"definition\" or \"any\""},
       {kChat, R"("chat_template_kwargs":"x")", "chat_template_kwargs",
        "chat_template_kwargs must be an object, such as {\"enable_thinking\": false}, not a "
        "string"},

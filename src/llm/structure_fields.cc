@@ -296,6 +296,10 @@ Problem read_schema_unknown(std::string_view name, const json::value& value, Dra
   return std::nullopt;
 }
 
+Problem read_tools_property_order(std::string_view name, const json::value& value, Draft& draft) {
+  return read_switch(name, value, "definition", "any", draft.request.chat.tool_choice.any_order);
+}
+
 Problem settle_structure(Draft& draft) {
   const Request& request = draft.request;
   if (!request.structured) return std::nullopt;

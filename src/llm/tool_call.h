@@ -22,6 +22,9 @@ struct ToolChoice {
   std::string name;      // kNamed
   bool parallel = true;  // an answer may have more than one call
 
+  // Members of arguments come in any order, instead of that of the tool's schema.
+  bool any_order = false;
+
   friend bool operator==(const ToolChoice&, const ToolChoice&) = default;
 };
 

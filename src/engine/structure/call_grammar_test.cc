@@ -152,6 +152,30 @@ TEST(CallGrammar, TakesNoOtherToolAndNoOtherArguments) {
   }
 }
 
+TEST(CallGrammar, ArgumentsComeInAnyOrderWhereTheRequestSaysSo) {
+  const std::vector<WrittenCall> orders = {
+      {.name = "add", .arguments = R"({"b": "x", "a": -7})"},
+      {.name = "add", .arguments = R"({"c": true, "b": "x", "a": -7})"},
+      {.name = "add", .arguments = R"({"a": -7, "c": false, "b": "x"})"}};
+  for (const std::string& name : families()) {
+    SCOPED_TRACE(name);
+    const ToolSyntax syntax = syntax_of(name);
+    const Language any(syntax, spec({.use = ToolUse::kRequired, .any_order = true}));
+    const Language definition(syntax, spec({.use = ToolUse::kRequired}));
+    ASSERT_EQ(any.error(), "");
+    EXPECT_TRUE(any.has(written(syntax, {kAdd})));
+    for (const WrittenCall& call : orders) {
+      EXPECT_TRUE(any.has(written(syntax, {call}))) << call.arguments;
+      EXPECT_FALSE(definition.has(written(syntax, {call}))) << call.arguments;
+    }
+    for (const char* arguments :
+         {R"({"b": "x"})", R"({"b": "x", "a": "z"})", R"({"d": 1, "b": "x", "a": 1})"}) {
+      EXPECT_FALSE(any.has(written(syntax, {{.name = "add", .arguments = arguments}})))
+          << arguments;
+    }
+  }
+}
+
 TEST(CallGrammar, ANamedToolIsTheOnlyOne) {
   const ToolSyntax syntax = chat::generic_tool_syntax();
   const Language language(syntax, spec({.use = ToolUse::kNamed, .name = "now"}));

@@ -15,8 +15,8 @@ std::string key_of(const llm::StructureSpec& spec) {
       spec.unknown == llm::UnknownWords::kRefuse ? 'r' : 'a', spec.text.size());
   key += spec.text;
   const llm::ToolChoice& calls = spec.tool_choice;
-  key += fmt::format(" {}{} {} ", static_cast<int>(calls.use), calls.parallel ? 's' : 'o',
-                     calls.name.size());
+  key += fmt::format(" {}{}{} {} ", static_cast<int>(calls.use), calls.parallel ? 's' : 'o',
+                     calls.any_order ? 'a' : 'd', calls.name.size());
   key += calls.name;
   key += fmt::format(" {} {}", spec.tools.size(), spec.tools);
   for (const std::string& choice : spec.choices)

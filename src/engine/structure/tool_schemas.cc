@@ -74,7 +74,8 @@ Result<std::vector<CallableTool>> callable_tools(const llm::StructureSpec& spec)
     CallableTool tool{.name = std::string(function.at("name").as_string()),
                       .place = fmt::format("{}{}].function.parameters", kToolPlace, i),
                       .schema = {},
-                      .strict = choice.use != llm::ToolUse::kAuto || says_strict(function)};
+                      .strict = choice.use != llm::ToolUse::kAuto || says_strict(function),
+                      .any_order = choice.any_order};
     if (choice.use == llm::ToolUse::kNamed && tool.name != choice.name) continue;
     Result<json::value> schema = schema_of(function, tool);
     if (!schema && tool.strict) return schema.error();

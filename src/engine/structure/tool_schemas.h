@@ -20,6 +20,8 @@ struct CallableTool {
 
   // True: a schema that cannot be enforced is refused. False: any object is accepted then.
   bool strict = true;
+
+  bool any_order = false;  // members of the arguments come in any order
 };
 
 // The tools of a kToolCalls spec. With kAuto a tool is strict only if it says so. kInvalid: a
