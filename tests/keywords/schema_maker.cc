@@ -4,7 +4,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <utility>
-#include <vector>
+
+#include "keywords/place_maker.h"
 
 namespace windrow::keywords {
 namespace {
@@ -20,22 +21,12 @@ constexpr auto kFamilyNames = std::to_array<std::string_view>(
      "Values",           "References",   "Pairs",          "Anything"});
 static_assert(kFamilyNames.size() == kFamilies);
 
-constexpr auto kNames = std::to_array<std::string_view>({"a", "b", "c", "d", "x1", "x2", "yz"});
-constexpr auto kNamePatterns =
-    std::to_array<std::string_view>({"^x", "^[ab]$", "1$", "^.$", "b|c", "^[a-z]+$", "2"});
 constexpr auto kTexts = std::to_array<std::string_view>(
     {"", "a", "b", "c", "ab", "ba", "abc", "x1", "x2", "é", "aé", "zz", "aaaa", "\"", "1"});
-constexpr auto kTextPatterns = std::to_array<std::string_view>(
-    {"^a", "b$", "^[a-c]*$", "^x[0-9]$", "^.{1,2}$", "a.*b", "é", "^(a|b)+$", "[^a]"});
 
-template <size_t Size>
-std::string_view one_of(const std::array<std::string_view, Size>& from, Random& random) {
-  return from[random.below(Size)];
-}
-
-class SchemaMaker {
+class SchemaMaker : private PlaceMaker {
  public:
-  explicit SchemaMaker(Random& random) : random_(random) {}
+  explicit SchemaMaker(Random& random) : PlaceMaker(random) {}
 
   json::value make(Family family) {
     json::object root = hidden(at_root(family));
@@ -157,169 +148,6 @@ class SchemaMaker {
     return at;
   }
 
-  template <class Make>
-  json::array list(int64_t min, int64_t max, const Make& make) {
-    json::array all;
-    for (int64_t left = random_.between(min, max); left > 0; --left)
-      all.push_back(make());
-    return all;
-  }
-
-  // --- places without the keywords that are under test -------------------------------------------
-
-  json::object typed_scalar() {
-    switch (random_.below(5)) {
-      case 0:
-        return {{"type", "string"}};
-      case 1:
-        return {{"type", "integer"}, {"minimum", random_.between(-2, 2)}};
-      case 2:
-        return {{"type", "number"}, {"minimum", -2}, {"maximum", random_.between(2, 9)}};
-      case 3: {
-        json::array types{"string", "integer", "null"};
-        return {{"type", std::move(types)}};
-      }
-      default:
-        return {{"enum", list(2, 6, [&] { return small_scalar(random_); })}};
-    }
-  }
-
-  json::object scalar() {
-    json::object at;
-    switch (random_.below(8)) {
-      case 0:
-      case 1:
-        if (random_.chance(0.8)) at["type"] = "string";
-        if (random_.chance(0.5)) at["pattern"] = one_of(kTextPatterns, random_);
-        if (random_.chance(0.3)) at["minLength"] = random_.between(0, 2);
-        if (random_.chance(0.3)) at["maxLength"] = random_.between(1, 4);
-        return at;
-      case 2:
-      case 3:
-        if (random_.chance(0.8)) at["type"] = random_.chance(0.6) ? "integer" : "number";
-        if (random_.chance(0.5)) {
-          at[random_.chance(0.7) ? "minimum" : "exclusiveMinimum"] = small_number(random_);
-        }
-        if (random_.chance(0.4)) {
-          at[random_.chance(0.7) ? "maximum" : "exclusiveMaximum"] = small_number(random_);
-        }
-        if (random_.chance(0.3))
-          at["multipleOf"] =
-              random_.chance(0.7) ? json::value(random_.between(2, 3)) : json::value(0.5);
-        return at;
-      case 4:
-        return {{"const", small_scalar(random_)}};
-      case 5:
-        return {{"enum", list(1, 4, [&] { return small_scalar(random_); })}};
-      case 6:
-        return {{"type", random_.chance(0.5) ? "null" : "boolean"}};
-      default:
-        return {{"type", type_names()}};
-    }
-  }
-
-  json::array type_names() {
-    json::array all{"string", "integer", "null", "boolean", "number"};
-    while (all.size() > 1 && (all.size() > 3 || random_.chance(0.5)))
-      all.erase(all.begin() + static_cast<ptrdiff_t>(random_.below(all.size())));
-    return all;
-  }
-
-  json::object object(int depth) {
-    json::object at;
-    if (random_.chance(0.85)) at["type"] = "object";
-    json::object members;
-    for (const std::string_view name : some_names(0, 4))
-      members[name] =
-          depth > 0 && random_.chance(0.2) ? json::value(any(depth - 1)) : member(depth);
-    if (!members.empty()) at["properties"] = std::move(members);
-    if (random_.chance(0.5)) at["required"] = names(0, 2);
-    if (random_.chance(0.35)) {
-      at["additionalProperties"] =
-          random_.chance(0.4) ? json::value(random_.chance(0.3)) : json::value(scalar());
-    }
-    if (random_.chance(0.12)) add_patterns(at, 0);
-    return at;
-  }
-
-  json::value member(int depth) {
-    if (random_.chance(0.1)) return true;
-    if (depth > 0 && random_.chance(0.1)) return array(depth - 1);
-    return scalar();
-  }
-
-  // What a branch or a condition says of an object: often only one thing.
-  json::object part_of_object() {
-    json::object at;
-    const uint64_t draw = random_.below(5);
-    if (draw == 0) return {{"required", names(1, 2)}};
-    if (draw <= 2) {
-      json::object members;
-      for (const std::string_view name : some_names(1, 2))
-        members[name] = scalar();
-      at["properties"] = std::move(members);
-      if (random_.chance(0.6)) at["required"] = names(1, 1);
-      return at;
-    }
-    return object(0);
-  }
-
-  json::object array(int depth) {
-    json::object at;
-    if (random_.chance(0.9)) at["type"] = "array";
-    const auto item = [&]() -> json::object {
-      return depth > 0 && random_.chance(0.3) ? any(depth - 1) : scalar();
-    };
-    if (random_.chance(0.7)) at["items"] = item();
-    if (random_.chance(0.3)) at["prefixItems"] = list(1, 2, item);
-    if (random_.chance(0.3)) at["minItems"] = random_.between(0, 2);
-    if (random_.chance(0.6)) at["maxItems"] = random_.between(2, 5);
-    return at;
-  }
-
-  json::object any(int depth) {
-    if (depth <= 0) return scalar();
-    const uint64_t draw = random_.below(6);
-    return draw < 2 ? scalar() : draw < 5 ? object(depth - 1) : array(depth - 1);
-  }
-
-  json::value value(int depth) {
-    const uint64_t draw = random_.below(depth > 0 ? 6 : 4);
-    if (draw < 4) return small_scalar(random_);
-    if (draw == 4) return list(0, 3, [&] { return value(depth - 1); });
-    json::object made;
-    for (const std::string_view name : some_names(0, 3))
-      made[name] = value(depth - 1);
-    return made;
-  }
-
-  // In the order of the set or not.
-  std::vector<std::string_view> some_names(int64_t min, int64_t max) {
-    std::vector<std::string_view> all(kNames.begin(), kNames.end());
-    std::vector<std::string_view> some;
-    const bool sorted = random_.chance(0.7);
-    for (int64_t left = random_.between(min, max); left > 0; --left) {
-      const auto at = all.begin() + static_cast<ptrdiff_t>(random_.below(all.size()));
-      some.push_back(*at);
-      all.erase(at);
-    }
-    if (!sorted) return some;
-    std::vector<std::string_view> in_order;
-    for (const std::string_view name : kNames) {
-      for (const std::string_view one : some) {
-        if (one == name) in_order.push_back(name);
-      }
-    }
-    return in_order;
-  }
-
-  json::array names(int64_t min, int64_t max) {
-    json::array all;
-    for (const std::string_view name : some_names(min, max))
-      all.push_back(json::value(name));
-    return all;
-  }
-
   // --- the keywords under test
   // ---------------------------------------------------------------------
 
@@ -402,7 +230,7 @@ class SchemaMaker {
       default: {
         json::array both;
         both.push_back({{"pattern", one_of(kNamePatterns, random_)}});
-        both.push_back({{"const", one_of(kNames, random_)}});
+        both.push_back({{"const", one_of(kSmallNames, random_)}});
         at["propertyNames"] = {{"anyOf", std::move(both)}};
       }
     }
@@ -412,18 +240,6 @@ class SchemaMaker {
     at["contains"] = random_.chance(0.1) ? json::value(true) : json::value(any(depth));
     if (random_.chance(0.6)) at["minContains"] = random_.between(0, 3);
     if (random_.chance(0.6)) at["maxContains"] = random_.between(1, 3);
-  }
-
-  void add_patterns(json::object& at, int /*depth*/) {
-    json::object all;
-    for (int64_t left = random_.between(1, 2); left > 0; --left)
-      all[one_of(kNamePatterns, random_)] =
-          random_.chance(0.1) ? json::value(false) : json::value(scalar());
-    at["patternProperties"] = std::move(all);
-    if (random_.chance(0.6)) {
-      at["additionalProperties"] =
-          random_.chance(0.5) ? json::value(random_.chance(0.2)) : json::value(scalar());
-    }
   }
 
   // One keyword more.
@@ -474,10 +290,10 @@ class SchemaMaker {
       json::object at = object(0);
       json::object members;
       if (const json::value* own = at.if_contains("properties")) members = own->get_object();
-      members[one_of(kNames, random_)] = reference();
+      members[one_of(kSmallNames, random_)] = reference();
       if (random_.chance(0.4)) {
         json::object items{{"type", "array"}, {"items", reference()}, {"maxItems", 2}};
-        members[one_of(kNames, random_)] = std::move(items);
+        members[one_of(kSmallNames, random_)] = std::move(items);
       }
       at["properties"] = std::move(members);
       at.erase("required");
@@ -497,7 +313,6 @@ class SchemaMaker {
     return root;
   }
 
-  Random& random_;
   json::object definitions_;
 };
 
@@ -512,7 +327,7 @@ json::value random_schema(Family family, Random& random) {
 }
 
 std::span<const std::string_view> small_names() {
-  return kNames;
+  return kSmallNames;
 }
 
 std::span<const std::string_view> small_texts() {
