@@ -13,7 +13,7 @@ namespace {
 
 using Kind = RegexNode::Kind;
 
-constexpr size_t kPatternBytesMax = 100'000;
+constexpr size_t kPatternBytesMax = 250'000;
 
 Error too_large(size_t states_max) {
   return {ErrorKind::kInvalid,

@@ -17,7 +17,7 @@ enum class RegexMeaning : uint8_t {
 };
 
 // kInvalid: a syntax error or an unsupported construct, with its position in the pattern; or it
-// has more than 100,000 bytes or needs more than `states_max` states. kUnavailable: `give_up`
+// has more than 250,000 bytes or needs more than `states_max` states. kUnavailable: `give_up`
 // returned true.
 Result<CharDfa> regex_dfa(std::string_view pattern, RegexMeaning meaning,
                           size_t states_max = CharDfa::kStatesMax, const GiveUp& give_up = {});

@@ -18,6 +18,8 @@ namespace json = boost::json;
 using Kind = SchemaNode::Kind;
 using Names = std::vector<std::string>;
 
+constexpr size_t kDependenciesMax = 10'000;
+
 // Objects without these members, and all other values.
 Rules without(Names names) {
   Rules rules;
@@ -50,6 +52,10 @@ class DependencyReader {
     if (!value.is_object()) {
       return schema_error(pointer_,
                           fmt::format("{} is an object with a member for each name", keyword_));
+    }
+    if (value.get_object().size() > kDependenciesMax) {
+      return schema_error(pointer_, fmt::format("{} names; up to {} are handled",
+                                                value.get_object().size(), kDependenciesMax));
     }
     for (const auto& [name, demand] : value.get_object()) {
       if (Result<void> go_on = places_.check(); !go_on) return go_on.error();

@@ -11,7 +11,7 @@ namespace windrow::grammar {
 namespace {
 
 constexpr size_t kConjunctionNodesMax = 20'000;
-constexpr size_t kMembersMax = 200'000;  // in all objects
+constexpr size_t kMembersMax = 150'000;  // in all objects, with names that are excluded
 constexpr size_t kConjunctionDepthMax = 400;
 constexpr size_t kConjunctionSteps = 4;
 
@@ -191,7 +191,8 @@ Result<void> Conjunctions::work_out(NodeId id, const Terms& terms) {
   }
   if (narrowed->choice) return branch(id, terms, *narrowed->choice);
   if (Result<void> joined = join_rules(*this, schema_, terms, node); !joined) return joined;
-  members_count_ += node.objects.members.size() + node.arrays.prefix.size();
+  members_count_ += node.objects.members.size() + node.objects.forbidden.size() +
+                    node.arrays.prefix.size();
   node.kind = Node::Kind::kShape;  // for recursion that comes back here, until it has no value
   if (Result<void> done = remove_impossible_types(*this, node); !done) return done;
   if (node.types == 0) node.kind = Node::Kind::kNone;

@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 constexpr size_t kNegatedItemsMax = 300;      // each makes a rule with all those before it
 constexpr size_t kNegatedNodesMax = 150'000;  // of the whole schema
-constexpr size_t kNegatedNumbersMax = 50'000;
+constexpr size_t kNegatedValuesMax = 50'000;  // of one enum
 
 // The values true and false, to which the rules of places refer.
 const json::value& boolean(bool value) {
@@ -42,10 +42,11 @@ class Breaks {
     if (wants(kStringType)) add_strings();
     if (wants(kArrayType)) add_arrays();
     if (wants(kObjectType)) add_objects();
-    if (too_many_numbers_) {
-      return schema_error(pointer_, fmt::format("more than {} numbers cannot be excluded by not, "
-                                                "if or oneOf; say it with bounds",
-                                                kNegatedNumbersMax));
+    if (too_many_values_) {
+      return schema_error(pointer_, fmt::format("more than {} values of an enum cannot be excluded "
+                                                "by not, if or oneOf; say it with bounds or a "
+                                                "pattern",
+                                                kNegatedValuesMax));
     }
     if (too_large_) {
       return schema_error(pointer_, fmt::format("an array of more than {} items, each with a rule "
@@ -98,6 +99,8 @@ class Breaks {
   // --- enum and const
 
   void add_values() {
+    too_many_values_ = rules_.allowed->size() > kNegatedValuesMax;
+    if (too_many_values_) return;
     bool null = false;
     std::array<bool, 2> booleans{};
     std::vector<Decimal> numbers;
@@ -128,8 +131,6 @@ class Breaks {
       whole_.push_back(negations_.add_rules(pointer_, std::move(other)));
     }
     if (wants(kNumberTypes)) {
-      too_many_numbers_ = numbers.size() > kNegatedNumbersMax;
-      if (too_many_numbers_) return;
       std::ranges::sort(numbers);
       const auto twice = std::ranges::unique(numbers);
       numbers.erase(twice.begin(), twice.end());
@@ -359,7 +360,7 @@ class Breaks {
   std::vector<ObjectRules> objects_;
   std::vector<SchemaId> whole_;
   bool too_large_ = false;
-  bool too_many_numbers_ = false;
+  bool too_many_values_ = false;
 };
 
 }  // namespace
