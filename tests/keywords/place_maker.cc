@@ -78,8 +78,7 @@ json::object PlaceMaker::object(int depth) {
   if (random_.chance(0.85)) at["type"] = "object";
   json::object members;
   for (const std::string_view name : some_names(0, 4))
-    members[name] =
-        depth > 0 && random_.chance(0.2) ? json::value(any(depth - 1)) : member(depth);
+    members[name] = depth > 0 && random_.chance(0.2) ? json::value(any(depth - 1)) : member(depth);
   if (!members.empty()) at["properties"] = std::move(members);
   if (random_.chance(0.5)) at["required"] = names(0, 2);
   if (random_.chance(0.35)) {

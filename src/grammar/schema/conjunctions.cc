@@ -191,8 +191,8 @@ Result<void> Conjunctions::work_out(NodeId id, const Terms& terms) {
   }
   if (narrowed->choice) return branch(id, terms, *narrowed->choice);
   if (Result<void> joined = join_rules(*this, schema_, terms, node); !joined) return joined;
-  members_count_ += node.objects.members.size() + node.objects.forbidden.size() +
-                    node.arrays.prefix.size();
+  members_count_ +=
+      node.objects.members.size() + node.objects.forbidden.size() + node.arrays.prefix.size();
   node.kind = Node::Kind::kShape;  // for recursion that comes back here, until it has no value
   if (Result<void> done = remove_impossible_types(*this, node); !done) return done;
   if (node.types == 0) node.kind = Node::Kind::kNone;

@@ -480,10 +480,11 @@ TEST(Counts, NamesWhoseValuesNeverEndDoNotCount) {
 // What a demand uses up is not there for the minimum.
 TEST(Counts, AMinimumAndADemandOnFewNames) {
   const auto schema = [](int least) {
-    return fmt::format(R"({{"type":"object","propertyNames":{{"enum":["a","b","c"]}},
-                            "additionalProperties":{{"type":["integer","string"]}},
-                            "minProperties":{},"not":{{"additionalProperties":{{"type":"integer"}}}}}})",
-                       least);
+    return fmt::format(
+        R"({{"type":"object","propertyNames":{{"enum":["a","b","c"]}},"minProperties":{},
+             "additionalProperties":{{"type":["integer","string"]}},
+             "not":{{"additionalProperties":{{"type":"integer"}}}}}})",
+        least);
   };
   expect_language(schema(3), {R"({"a":"x","b":1,"c":1})", R"({"c":"x","a":"x","b":1})"},
                   {R"({"a":"x"})", R"({"a":"x","b":1})", R"({"a":1,"b":1,"c":1})"});
