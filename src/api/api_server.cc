@@ -47,6 +47,7 @@ class ApiServer::Core {
   uint16_t port() const { return server_->port(); }
   int64_t arriving() const;
   const ServedRoutes& served() const { return served_; }
+  Result<void> reload_tls();
   void give_up();
   void stop(Duration grace);
 
@@ -313,6 +314,12 @@ int64_t ApiServer::Core::arriving() const {
   return server_ ? static_cast<int64_t>(server_->arriving()) : 0;
 }
 
+// The loop never waits for the mutex.
+Result<void> ApiServer::Core::reload_tls() {
+  const std::scoped_lock lock(mutex_);
+  return server_ ? server_->reload_tls() : Result<void>();
+}
+
 void ApiServer::Core::give_up() {
   loop_.run([&] {
     gate_.close(clock_.now());
@@ -369,6 +376,10 @@ uint16_t ApiServer::port() const {
 
 const ServedRoutes& ApiServer::routes() const {
   return core_->served();
+}
+
+Result<void> ApiServer::reload_tls() {
+  return core_->reload_tls();
 }
 
 void ApiServer::give_up() {

@@ -89,6 +89,9 @@ class ApiServer {
   // The routes of the server, for comparing them with its description.
   const ServedRoutes& routes() const;
 
+  // As http::Server::reload_tls.
+  Result<void> reload_tls();
+
   // Cancels all calls, whose clients get 503 server_stopping. Blocks until that is decided; any
   // thread but the loop's.
   void give_up();

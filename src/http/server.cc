@@ -9,6 +9,7 @@
 #include <iterator>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -258,6 +259,15 @@ size_t Server::unsent_bytes() const {
 
 int64_t Server::slow_readers_dropped() const {
   return core_->slow_readers_dropped();
+}
+
+Result<void> Server::reload_tls() {
+  const std::optional<TlsFiles>& files = core_->options().tls;
+  if (!files) return {};
+  Result<std::shared_ptr<TlsContext>> tls = TlsContext::load(*files);
+  if (!tls) return tls.error();
+  core_->loop().run([&] { core_->use_tls(*std::move(tls)); });
+  return {};
 }
 
 void Server::stop(Duration grace) {

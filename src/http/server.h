@@ -25,9 +25,9 @@
 
 namespace windrow::http {
 
-// Certificate and key, both PEM, read once when the server is opened. The certificate file begins
-// with the server's own certificate, followed by those of its issuers, as certificate authorities
-// deliver them. The key must not be encrypted.
+// Certificate and key, both PEM, read when the server is opened and by Server::reload_tls. The
+// certificate file begins with the server's own certificate, followed by those of its issuers, as
+// certificate authorities deliver them. The key must not be encrypted.
 struct TlsFiles {
   std::string certificate_file;
   std::string key_file;
@@ -132,6 +132,11 @@ class Server {
   // they took nothing. Any thread; costs a load.
   size_t unsent_bytes() const;
   int64_t slow_readers_dropped() const;
+
+  // Reads the files of ServerOptions::tls again; connections that begin from now on use what they
+  // hold. Errors as TlsContext::load: then the server goes on with what it has. Without TLS there
+  // is nothing to read. Blocks; any thread but the loop's.
+  Result<void> reload_tls();
 
   // Accepts no more connections and lets requests that are with a handler end, each connection's
   // last answer saying so; requests that have not arrived completely are answered 503. Connections

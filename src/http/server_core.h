@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,6 +38,9 @@ class ServerCore {
   // Begins Server::stop(). wait_stopped() blocks until it is done, on another thread.
   void begin_stop(Duration grace);
   void wait_stopped();
+
+  // For connections that begin from now on.
+  void use_tls(std::shared_ptr<TlsContext> tls) { tls_ = std::move(tls); }
 
   // Any thread.
   Loop& loop() const { return loop_; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <unistd.h>
 
 #include <boost/asio/ssl/context.hpp>
@@ -89,7 +90,7 @@ class TlsClient {
   // TLS's own end, and the server's answer to it.
   void say_good_bye() { stream_->shutdown(error_); }
 
-  SSL* ssl() { return stream_->native_handle(); }
+  SSL* ssl() const { return stream_->native_handle(); }
   Tcp::socket& socket() { return stream_->next_layer(); }
 
  private:
@@ -106,6 +107,17 @@ class TlsClient {
   boost::system::error_code error_;
   std::string came_;
 };
+
+// Of the certificate that the server showed, in DER.
+std::string fingerprint_of(const TlsClient& client) {
+  X509* certificate = SSL_get_peer_certificate(client.ssl());
+  if (certificate == nullptr) return "none";
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned bytes = 0;
+  X509_digest(certificate, EVP_sha256(), digest, &bytes);
+  X509_free(certificate);
+  return std::string(digest, digest + bytes);
+}
 
 class ServerTlsTest : public testing::ServerRig {
  protected:
@@ -309,6 +321,33 @@ TEST_F(ServerTlsTest, ASlowReaderGetsAllOfIt) {
   for (size_t i = 0; i < 3000; ++i)
     ASSERT_EQ(body.substr(i * 10'000, 10'000),
               std::string(10'000, static_cast<char>('a' + i % 26)));
+}
+
+TEST_F(ServerTlsTest, ACertificateThatWasReplacedIsForNewConnections) {
+  open_tls();
+  TlsClient before(server_->port());
+  const std::string first = fingerprint_of(before);
+  const TestCertificate second = make_certificate({"127.0.0.1"});
+  std::ofstream(files_[0]) << second.certificate_pem;
+  // The key of another certificate: two files are replaced one after the other.
+  const Result<void> half = server_->reload_tls();
+  ASSERT_FALSE(half.has_value());
+  EXPECT_EQ(half.error().kind, ErrorKind::kInvalid);
+  EXPECT_THAT(half.error().message, HasSubstr("does not belong to the certificate in"));
+  EXPECT_EQ(fingerprint_of(TlsClient(server_->port())), first);
+
+  std::ofstream(files_[1]) << second.key_pem;
+  ASSERT_TRUE(server_->reload_tls().has_value());
+  TlsClient after(server_->port());
+  EXPECT_NE(fingerprint_of(after), first);
+  for (TlsClient* client : {&before, &after}) {
+    client->send(get("/prepared"));
+    EXPECT_EQ(status_of(client->read_reply()), 200);
+  }
+
+  std::filesystem::remove(files_[1]);
+  EXPECT_EQ(server_->reload_tls().error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(fingerprint_of(TlsClient(server_->port())), fingerprint_of(after));
 }
 
 TEST_F(ServerTlsTest, FilesThatCannotBeUsedAreExplained) {

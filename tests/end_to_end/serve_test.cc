@@ -311,6 +311,20 @@ TEST(Serve, SpeaksTlsWithClientsThatTrustIt) {
   EXPECT_EQ(reply.head.status, 200) << reply.body;
   EXPECT_EQ(served.get("/health").status, 400) << "plain HTTP is told so";
 
+  // Another pair, of which the certificate comes first.
+  const http::testing::TestCertificate renewed = http::testing::make_certificate({"127.0.0.1"});
+  folder.write("cert.pem", renewed.certificate_pem);
+  served.process().send(SIGHUP);
+  ASSERT_TRUE(served.process().wait_for_errors("new connections get the earlier certificate"));
+  folder.write("key.pem", renewed.key_pem);
+  served.process().send(SIGHUP);
+  ASSERT_TRUE(served.process().wait_for_errors("cert.pem was read again"));
+  const auto again = std::make_unique<http::CurlClient>(
+      loop, http::ClientOptions{.ca_file = folder.path("cert.pem")});
+  const http::ClientReply renewed_reply = http::testing::reply_of(
+      http::testing::call(*again, http::testing::post_to(*http::parse_url(url), chat_body("hi"))));
+  EXPECT_EQ(renewed_reply.head.status, 200) << renewed_reply.body;
+
   folder.write("other.pem", http::testing::make_certificate({"127.0.0.1"}).key_pem);
   const Ended misfit = folder.windrow(
       with({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "other.pem"},

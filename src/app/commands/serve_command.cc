@@ -127,6 +127,18 @@ bool drain(api::ApiServer& server, ServeStorage& storage, ServeMemory& memory,
   return false;
 }
 
+void reload_certificate(api::ApiServer& server, const Settings& settings, Console& console) {
+  if (const Result<void> read = server.reload_tls(); !read) {
+    console.error(
+        fmt::format("{}; new connections get the earlier certificate until both files "
+                    "are right and SIGHUP comes again",
+                    read.error().message));
+    return;
+  }
+  console.note(
+      fmt::format("{} was read again; new connections get this certificate", settings.tls_cert));
+}
+
 void warn_without_keys(const Settings& settings, const api::KeyRingHolder& keys, Console& console) {
   if (!keys.now()->keys().empty()) return;
   console.warn(
@@ -238,7 +250,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   console.note(fmt::format("listening on {}", url));
   console.event("listening", {{"url", url}});
 
-  // Keys and log, which SIGHUP reads and opens again.
+  // Keys, log and certificate, which SIGHUP reads and opens again.
   std::optional<KeyWatch> key_watch;
   if (key_file) {
     const std::shared_ptr<api::KeyRingHolder> keys = key_file->keys();
@@ -254,6 +266,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }
   reload.set([&] {
     if (key_watch) key_watch->read_now();
+    if (!settings.tls_cert.empty()) reload_certificate(**server, settings, console);
     if (!log) return;
     if (const Result<void> reopened = log->reopen(); !reopened)
       console.error(reopened.error().message);
