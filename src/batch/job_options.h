@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "batch/failure_watch.h"
 #include "batch/row.h"
 #include "batch/row_dialect.h"
 #include "batch/row_planner.h"
@@ -134,6 +135,9 @@ struct JobOptions {
   size_t unwritten_bytes_max = size_t{16} << 20;
 
   // --- how it ends ---
+
+  // Which failures stop the job before its end.
+  FailureLimit failure_limit;
 
   // The time that running rows have after JobRunner::stop() before they are cancelled.
   Duration grace = std::chrono::seconds(10);

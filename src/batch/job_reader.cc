@@ -99,9 +99,10 @@ void JobReader::read_row(const Line& line) {
     finish_fault(std::move(*fault));
     return;
   }
-  ++report_.rows_to_write;
-  count_ignored(std::get<Row>(finished).ignored_fields);
-  out_.run(std::move(std::get<Row>(finished)));
+  Row& row = std::get<Row>(finished);
+  row.ordinal = report_.rows_to_write++;
+  count_ignored(row.ignored_fields);
+  out_.run(std::move(row));
 }
 
 // `made`: the lines are made of something else.
@@ -145,8 +146,8 @@ void JobReader::skip(bool failed) {
 }
 
 void JobReader::finish_fault(RowFault fault) {
-  ++report_.rows_to_write;
   RowOutcome outcome;
+  outcome.ordinal = report_.rows_to_write++;
   outcome.key = std::move(fault.key);
   outcome.outcome = std::move(fault.failure);
   outcome.of_line = fault.of_line;

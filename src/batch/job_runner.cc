@@ -54,10 +54,18 @@ class Runner final : public JobRunner {
         rows_(options_.look_ahead),
         writer_(environment_.clock, counters_,
                 {.unwritten_bytes_max = options_.unwritten_bytes_max,
-                 .keep_truncated = options_.keep_truncated},
-                {.failed = [this](const Error& error) {
-                  fail(with_what_is_safe(error, options_, files_, counters_), Stop::kNow);
-                }}) {}
+                 .keep_truncated = options_.keep_truncated,
+                 .failure_limit = options_.failure_limit,
+                 .succeeded_before = files_.start.results_before > 0},
+                {.failed =
+                     [this](const Error& error) {
+                       fail(with_what_is_safe(error, options_, files_, counters_), Stop::kNow);
+                     },
+                 .too_many_failed =
+                     [this](const FailureStop& stop) {
+                       failure_stop_ = stop;
+                       stop_at_least(Stop::kFinishRunning);
+                     }}) {}
 
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -116,7 +124,8 @@ class Runner final : public JobRunner {
   int64_t in_flight_ = 0;
   bool submitter_ended_ = false;
 
-  JobReader::Report read_;  // the reader's, until it was joined
+  JobReader::Report read_;                   // the reader's, until it was joined
+  std::optional<FailureStop> failure_stop_;  // the writer's, until it was joined
 };
 
 // --- any thread -------------------------------------------------------------------------------
@@ -221,6 +230,7 @@ void Runner::submit_row(Row row) {
   }
   RowOutcome outcome;
   outcome.key = std::move(row.key);
+  outcome.ordinal = row.ordinal;
   outcome.endpoint = row.request.endpoint;
   outcome.model = row.request.model;
   outcome.dialect = std::move(row.dialect);
@@ -352,7 +362,10 @@ Result<JobReport> Runner::end_of_job() {
     return check_.emptied_error();
   const int64_t written = counters_.rows_succeeded + counters_.rows_failed;
   const bool completed = read_.to_end && written == read_.rows_to_write;
-  JobReport end = report(completed ? JobEnd::kCompleted : JobEnd::kInterrupted);
+  JobReport end = report(completed       ? JobEnd::kCompleted
+                         : failure_stop_ ? JobEnd::kStoppedByFailures
+                                         : JobEnd::kInterrupted);
+  if (!completed) end.failure_stop = failure_stop_;
   // The index is not needed any more, and what follows needs memory.
   files_.index.forget_rows();
   if (options_.retry_failed || files_.unsettled) {
@@ -412,6 +425,7 @@ int exit_code(const Result<JobReport>& result) {
     }
   }
   if (result->end == JobEnd::kInterrupted) return 130;
+  if (result->end == JobEnd::kStoppedByFailures) return 5;
   return result->rows_failed + result->rows_gone > 0 ? 1 : 0;
 }
 

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "batch/failure_watch.h"
 #include "batch/input.h"
 #include "batch/job_counters.h"
 #include "batch/job_files.h"
@@ -87,8 +88,9 @@ struct RunHooks {
 };
 
 enum class JobEnd : uint8_t {
-  kCompleted,    // every row of the input has a result
-  kInterrupted,  // stop() came first; the same command continues
+  kCompleted,          // every row of the input has a result
+  kInterrupted,        // stop() came first; the same command continues
+  kStoppedByFailures,  // as JobOptions::failure_limit demands; see JobReport::failure_stop
 };
 
 // A row that failed in an earlier run and that the input does not have any more.
@@ -103,6 +105,9 @@ struct JobReport {
   int64_t rows_succeeded = 0;  // of the rows considered, with those of earlier runs
   int64_t rows_failed = 0;
   bool ordered = false;  // the logs are in the order of the input
+
+  // Set where failures stopped the job.
+  std::optional<FailureStop> failure_stop;
 
   // With JobOptions::retry_failed, once the whole input was read: failed rows that are not in it
   // any more, the first kNamedMax and their number. Their lines stay in the errors.
@@ -162,7 +167,7 @@ class JobRunner {
 };
 
 // 0 all rows succeeded, 1 some failed, 2 the command or its input or output is unusable, 3 the
-// model or backend is unusable, 130 interrupted.
+// model or backend is unusable, 5 stopped by failures, 130 interrupted.
 int exit_code(const Result<JobReport>& result);
 
 }  // namespace windrow::batch

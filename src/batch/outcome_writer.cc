@@ -58,6 +58,7 @@ OutcomeWriter::OutcomeWriter(const Clock& clock, JobCounters& counters, const Op
       counters_(counters),
       keep_truncated_(options.keep_truncated),
       out_(std::move(out)),
+      failures_(options.failure_limit, options.succeeded_before),
       outcomes_(options.unwritten_bytes_max) {}
 
 void OutcomeWriter::finish(RowOutcome outcome) {
@@ -83,6 +84,20 @@ void OutcomeWriter::write(ResultLog log) {
   }
 }
 
+// Counts a failure. True for one that came after the job was stopped for its failures and cost
+// nothing: the next run finds it again.
+bool OutcomeWriter::is_surplus(const RowOutcome& row, const llm::Failure& failure) {
+  if (failures_.stop()) return failure.failure_class == llm::FailureClass::kRequest;
+  const bool stops = failures_.add_failure({.ordinal = row.ordinal,
+                                            .line = row.key.line,
+                                            .custom_id = row.key.custom_id,
+                                            .of_line = row.of_line,
+                                            .failure = failure});
+  if (!stops) return false;
+  out_.too_many_failed(*failures_.stop());
+  return failures_.stop()->alike;
+}
+
 bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes) {
   const int64_t now_unix_s = clock_.unix_seconds();
   ResultLog::Group group;
@@ -96,6 +111,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
       group.results += result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s,
                                    row.dialect.get());
+      failures_.add_success();
       add_success(row, answer->usage, sums);
       continue;
     }
@@ -110,6 +126,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
       case llm::FailureClass::kTransient:
         break;
     }
+    if (is_surplus(row, failure)) continue;
     sums.failures.emplace_back(row.of_line ? 0 : failure.status, failure.code);
     group.errors += error_line(
         RowFault{.key = std::move(row.key), .failure = std::move(failure), .of_line = row.of_line},

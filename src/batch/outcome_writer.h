@@ -11,6 +11,7 @@
 #include "async/bounded_queue.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "batch/failure_watch.h"
 #include "batch/job_counters.h"
 #include "batch/result_line.h"
 #include "batch/result_log.h"
@@ -29,11 +30,16 @@ class OutcomeWriter {
     // Called on the writing thread, possibly more than once. kUnavailable: the backend cannot
     // answer any more. Any other error is one of the disk: nothing is written from then on.
     std::function<void(const Error&)> failed;
+
+    // Called once on the writing thread, with FailureWatch::stop: the job is to stop.
+    std::function<void(const FailureStop&)> too_many_failed;
   };
 
   struct Options {
     size_t unwritten_bytes_max = 0;
     bool keep_truncated = false;  // JobOptions::keep_truncated
+    FailureLimit failure_limit;
+    bool succeeded_before = false;  // as for FailureWatch
   };
 
   // `clock` and `counters` outlive it.
@@ -50,11 +56,13 @@ class OutcomeWriter {
 
  private:
   bool write_group(ResultLog& log, std::vector<RowOutcome> outcomes);
+  bool is_surplus(const RowOutcome& row, const llm::Failure& failure);
 
   const Clock& clock_;
   JobCounters& counters_;
   const bool keep_truncated_;
   const Out out_;
+  FailureWatch failures_;  // the writing thread's
   async::BoundedQueue<RowOutcome> outcomes_;
 };
 

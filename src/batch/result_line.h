@@ -35,6 +35,7 @@ struct RowOutcome {
   Tries tries;
   bool of_line = false;  // as RowFault::of_line
   int32_t texts = 0;     // to embed or to rank; 0 for other endpoints
+  int64_t ordinal = 0;   // as Row::ordinal
 };
 
 // The overhead of a value in a queue, beside its texts.

@@ -59,6 +59,9 @@ struct Row {
 
   RowForm form = RowForm::kRequests;
 
+  // How many rows of this run were read before it.
+  int64_t ordinal = 0;
+
   // Rows of one group share the beginning of their prompts; 0: no group. Set by RowPlanner.
   uint64_t group = 0;
 };
