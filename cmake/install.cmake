@@ -1,7 +1,8 @@
 # `cmake --install build/release --prefix X` makes a tree that may be moved anywhere:
 #
 #   bin/windrow                              the program, or a launcher of it
-#   share/man, share/bash-completion, share/zsh, share/doc/windrow
+#   share/man, share/bash-completion, share/zsh, share/fish
+#   share/doc/windrow/                       README.md, LICENSE; docs/: the documents
 #   share/windrow/systemd/                   a unit of the service and its settings, to be copied
 #
 # and with the private libllama runtime also
@@ -43,7 +44,12 @@ install(FILES packaging/systemd/windrow.service packaging/systemd/windrow.toml
 install(FILES packaging/prometheus/prometheus.yml packaging/prometheus/windrow.rules.yml
     packaging/prometheus/windrow-dashboard.json
   DESTINATION "${CMAKE_INSTALL_DATADIR}/windrow/prometheus")
+install(FILES packaging/windrow.fish
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow")
+# Beside README.md as in the sources, so that its links hold.
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow"
+  PATTERN "hacking.md" EXCLUDE)
 
 # The licences of what becomes part of the program: static libraries and headers.
 file(GLOB windrow_licences

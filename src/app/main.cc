@@ -1,16 +1,20 @@
 // windrow: parses, runs, maps to an exit code.
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "app/commands/command_line.h"
 #include "app/commands/commands.h"
+#include "app/commands/help_page.h"
+#include "app/process/console.h"
 #include "app/process/open_files.h"
 #include "app/settings/environment.h"
 #include "base/uncaught.h"
@@ -52,6 +56,8 @@ int run(const std::vector<std::string>& arguments) {
           [&](const TokenizeCommand& tokenize) { return tokenize_command(tokenize, environment); },
           [&](const MemoryCommand& memory) { return memory_command(memory, environment); },
           [&](const SessionsCommand& sessions) { return sessions_command(sessions, environment); },
+          [&](const PsCommand& ps) { return ps_command(ps, environment); },
+          [&](const ChatCommand& chat) { return chat_command(chat, environment); },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
           [](const KeysAddCommand& add) { return keys_add_command(add); },
           [](const KeysListCommand& list) { return keys_list_command(list); },
@@ -59,8 +65,10 @@ int run(const std::vector<std::string>& arguments) {
           [&](const ProbeCommand& probe) { return probe_command(probe, environment); },
           [](const SimUpstreamCommand& sim) { return sim_upstream_command(sim); },
           [](const RpcWorkerCommand& worker) { return rpc_worker_command(worker); },
-          [](const HelpCommand& help) {
-            fmt::print("{}", help.text);
+          [&](const HelpCommand& help) {
+            std::optional<size_t> columns;
+            if (is_terminal(STDOUT_FILENO)) columns = terminal_width(STDOUT_FILENO);
+            fmt::print("{}", help.text(help_width(environment, columns)));
             return 0;
           },
           [](const VersionCommand&) { return version_command(); },

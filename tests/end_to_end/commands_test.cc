@@ -156,5 +156,27 @@ TEST(Commands, ConfigShowSaysWhereEachValueComesFrom) {
   EXPECT_THAT(text.output, HasSubstr("set.temperature"));
 }
 
+TEST(Commands, ANamedFileOfSettingsIsTheOnlyOneAndChangesAreShown) {
+  JobFolder folder;
+  folder.write("windrow.toml", "ctx = 200\n");
+  folder.write("night.toml", "rows-max = 7\nmax-failures = 20\nkv-type = \"f16\"\n");
+  Command command = folder.command({"config", "show", "--changed", "--config", "night.toml"});
+  command.variables.erase("WINDROW_THREADS");
+  const Ended ended = run(command);
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(ended.output,
+            "max-failures  \"20\"          night.toml:2\n"
+            "rows-max      7             night.toml:1\n"
+            "config        \"night.toml\"  flag --config\n");
+  const Ended missing = folder.windrow({"config", "show", "--config", "day.toml"});
+  EXPECT_EQ(missing.code, 2) << missing;
+  EXPECT_THAT(missing.errors, HasSubstr("--config day.toml: there is no such file"));
+  std::filesystem::remove(folder.path("windrow.toml"));
+  command.words = folder.command({"config", "show", "--changed"}).words;
+  const Ended usual = run(command);
+  EXPECT_EQ(usual.output, "");
+  EXPECT_EQ(usual.errors, "windrow: every setting has its default value\n");
+}
+
 }  // namespace
 }  // namespace windrow::end_to_end

@@ -19,7 +19,9 @@ mv "$folder/here" "$folder/a folder/moved"
 tree="$folder/a folder/moved"
 
 for file in bin/windrow share/man/man1/windrow.1 share/bash-completion/completions/windrow \
-  share/zsh/site-functions/_windrow share/doc/windrow/LICENSE share/doc/windrow/README.md \
+  share/zsh/site-functions/_windrow share/fish/vendor_completions.d/windrow.fish \
+  share/doc/windrow/LICENSE share/doc/windrow/README.md share/doc/windrow/docs/api.md \
+  share/doc/windrow/docs/operating.md share/doc/windrow/docs/formats.md \
   share/windrow/systemd/windrow.service share/windrow/systemd/windrow.toml; do
   [[ -s $tree/$file ]] || fail "$file is not installed"
 done

@@ -186,6 +186,11 @@ Result<void> check_memory(const MemoryCommand& command) {
   return {};
 }
 
+Result<void> check_chat(const ChatCommand& command) {
+  if (!command.url.empty() || command.api_key_env.empty()) return {};
+  return needed("--api-key-env is for a server; add --url URL, or leave it out");
+}
+
 // Flags and words that only some of the verbs take.
 Result<void> check_sessions(const SessionsCommand& command) {
   const std::string_view verb = command.verb == SessionsVerb::kList   ? "list"

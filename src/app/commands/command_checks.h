@@ -24,5 +24,6 @@ Result<void> check_keys_add(const KeysAddCommand& command);
 Result<void> check_keys_list(const KeysListCommand& command);
 Result<void> check_memory(const MemoryCommand& command);
 Result<void> check_sessions(const SessionsCommand& command);
+Result<void> check_chat(const ChatCommand& command);
 
 }  // namespace windrow::app

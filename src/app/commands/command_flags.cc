@@ -230,7 +230,39 @@ const std::array<Flag<SessionsCommand>, 6> kSessionsFlags = {{
      .set = set_switch<&SessionsCommand::json>},
 }};
 
-const std::array<Flag<ConfigShowCommand>, 1> kConfigShowFlags = {{
+const std::array<Flag<PsCommand>, 3> kPsFlags = {{
+    {.name = "url",
+     .value_name = "URL",
+     .help = "the running server (default: http://127.0.0.1:8080)",
+     .set = set_text<&PsCommand::url>},
+    {.name = "api-key-env",
+     .value_name = "NAME",
+     .help = "environment variable that holds an API key of the server; an admin's key sees the "
+             "requests of all keys",
+     .set = set_text<&PsCommand::api_key_env>},
+    {.name = "json", .help = "as one JSON object", .set = set_switch<&PsCommand::json>},
+}};
+
+const std::array<Flag<ChatCommand>, 3> kChatFlags = {{
+    {.name = "url",
+     .value_name = "URL",
+     .help = "chat with a server that has OpenAI's API; --model is then its name of the model "
+             "(default: the first one it lists)",
+     .set = set_text<&ChatCommand::url>},
+    {.name = "api-key-env",
+     .value_name = "NAME",
+     .help = "environment variable that holds an API key of that server",
+     .set = set_text<&ChatCommand::api_key_env>},
+    {.name = "system",
+     .value_name = "TEXT",
+     .help = "system message, before the conversation",
+     .set = set_text<&ChatCommand::system>},
+}};
+
+const std::array<Flag<ConfigShowCommand>, 2> kConfigShowFlags = {{
+    {.name = "changed",
+     .help = "only the settings that differ from their defaults",
+     .set = set_switch<&ConfigShowCommand::changed>},
     {.name = "json", .help = "as one JSON object", .set = set_switch<&ConfigShowCommand::json>},
 }};
 
@@ -332,6 +364,20 @@ std::span<const Flag<SessionsCommand>> sessions_flags() {
   return kSessionsFlags;
 }
 
+std::span<const Flag<PsCommand>> ps_flags() {
+  return kPsFlags;
+}
+
+std::span<const Flag<ChatCommand>> chat_flags() {
+  return kChatFlags;
+}
+
+bool is_of_chat(const SettingRow& row) {
+  if (row.name == "set" || row.name == "max-tokens-default") return true;
+  const bool of_all = row.scope == SettingScope::kAll && row.name != "json";
+  return of_all && (row.group == SettingGroup::kModel || row.group == SettingGroup::kConsole);
+}
+
 bool is_of_memory(const SettingRow& row) {
   if (row.name.starts_with("memory-")) return true;
   const bool of_all = row.scope == SettingScope::kAll;
@@ -342,7 +388,7 @@ bool is_of_memory(const SettingRow& row) {
 bool is_of_doctor(const SettingRow& row) {
   constexpr auto kNames = std::to_array<std::string_view>(
       {"model", "ctx", "kv-type", "device", "gpu-layers", "rows-max", "listen", "api-keys",
-       "insecure-no-keys", "data-dir", "json"});
+       "insecure-no-keys", "data-dir", "config", "json"});
   return std::ranges::find(kNames, row.name) != kNames.end();
 }
 

@@ -227,7 +227,7 @@ Result<void> parse(CLI::App& app, std::span<const std::string> arguments) {
 template <class Target>
 struct CommandForm {
   std::string name;  // "windrow run"
-  std::string (*help)();
+  std::string (*help)(size_t width);
   std::span<const Flag<Target>> flags;
   std::vector<std::pair<std::string, std::string Target::*>> words = {};  // without a flag
   bool (*takes_setting)(const SettingRow&) = nullptr;                     // into Target::flags
@@ -256,7 +256,7 @@ Result<Command> parse_form(const CommandForm<Target>& form,
   }
 
   if (const Result<void> parsed = parse(app, arguments); !parsed) return parsed.error();
-  if (flags.help()) return Command(HelpCommand{form.help()});
+  if (flags.help()) return Command(HelpCommand{form.help});
   if (const Result<void> known = flags.check_nothing_left(); !known) return known.error();
   for (size_t i = 0; i < given.size(); ++i) {
     const Flag<Target>& flag = form.flags[i];
@@ -407,7 +407,7 @@ Result<Command> parse_memory(std::span<const std::string> arguments) {
         "path of a bank's file");
   }
   const std::string& word = arguments.front();
-  if (asks_for_help(word)) return Command(HelpCommand{memory_help_text()});
+  if (asks_for_help(word)) return Command(HelpCommand{memory_help_text});
   const auto* verb =
       std::ranges::find(kVerbs, word, &std::pair<std::string_view, MemoryVerb>::first);
   if (verb == kVerbs.end()) {
@@ -446,7 +446,7 @@ Result<Command> parse_sessions(std::span<const std::string> arguments) {
     return needed("windrow sessions needs a word after it: list, show ID, or export ID -o FILE");
   }
   const std::string& word = arguments.front();
-  if (asks_for_help(word)) return Command(HelpCommand{sessions_help_text()});
+  if (asks_for_help(word)) return Command(HelpCommand{sessions_help_text});
   const auto* verb =
       std::ranges::find(kVerbs, word, &std::pair<std::string_view, SessionsVerb>::first);
   if (verb == kVerbs.end()) {
@@ -466,6 +466,20 @@ Result<Command> parse_sessions(std::span<const std::string> arguments) {
     if (const Result<void> checked = check_sessions(*command); !checked) return checked.error();
   }
   return parsed;
+}
+
+Result<Command> parse_ps(std::span<const std::string> arguments) {
+  return parse_form<PsCommand>({.name = "windrow ps", .help = ps_help_text, .flags = ps_flags()},
+                               arguments);
+}
+
+Result<Command> parse_chat(std::span<const std::string> arguments) {
+  return parse_form<ChatCommand>({.name = "windrow chat",
+                                  .help = chat_help_text,
+                                  .flags = chat_flags(),
+                                  .takes_setting = is_of_chat,
+                                  .check = check_chat},
+                                 arguments);
 }
 
 Result<Command> parse_config_show(std::span<const std::string> arguments) {
@@ -528,7 +542,7 @@ Result<Command> parse_config(std::span<const std::string> arguments) {
   const std::string& word = arguments.front();
   if (word == "show") return parse_config_show(arguments.subspan(1));
   if (word == "flags") return Command(ConfigFlagsCommand{});
-  if (asks_for_help(word)) return Command(HelpCommand{config_help_text()});
+  if (asks_for_help(word)) return Command(HelpCommand{config_help_text});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not something windrow config does; did you mean windrow config "
                            "show?",
@@ -544,7 +558,7 @@ Result<Command> parse_keys(std::span<const std::string> arguments) {
   const std::string& word = arguments.front();
   if (word == "add") return parse_keys_add(arguments.subspan(1));
   if (word == "list") return parse_keys_list(arguments.subspan(1));
-  if (asks_for_help(word)) return Command(HelpCommand{keys_help_text()});
+  if (asks_for_help(word)) return Command(HelpCommand{keys_help_text});
   constexpr auto kSubcommands = std::to_array<std::string_view>({"add", "list"});
   return Error{ErrorKind::kInvalid,
                fmt::format("\"{}\" is not a subcommand of windrow keys{}", word,
@@ -571,18 +585,20 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "tokenize") return parse_tokenize(rest);
   if (word == "memory") return parse_memory(rest);
   if (word == "sessions") return parse_sessions(rest);
+  if (word == "ps") return parse_ps(rest);
+  if (word == "chat") return parse_chat(rest);
   if (word == "config") return parse_config(rest);
   if (word == "keys") return parse_keys(rest);
   if (word == "probe") return parse_probe(rest);
   if (word == "sim-upstream") return parse_sim_upstream(rest);
   if (word == "rpc-worker") return parse_rpc_worker(rest);
-  if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
+  if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"run", "exec", "retry", "export", "serve", "status", "compare", "inspect", "doctor",
-       "tokenize", "memory", "sessions", "config", "keys", "probe", "sim-upstream", "rpc-worker",
-       "--version", "--help"});
+      {"run",     "exec",   "retry",    "export",       "serve",      "status",    "compare",
+       "inspect", "doctor", "tokenize", "memory",       "sessions",   "ps",        "chat",
+       "config",  "keys",   "probe",    "sim-upstream", "rpc-worker", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -142,6 +142,19 @@ struct SessionsCommand {
   bool json = false;        // kList, kShow: as the server said it
 };
 
+struct PsCommand {
+  std::string url = "http://127.0.0.1:8080";
+  std::string api_key_env;  // empty: no key
+  bool json = false;
+};
+
+struct ChatCommand {
+  std::string url;          // of a server; empty: a model in this process
+  std::string api_key_env;  // empty: no key
+  std::string system;       // the system message; empty: none
+  std::vector<GivenFlag> flags;
+};
+
 struct KeysAddCommand {
   std::string file;
   std::string name;
@@ -157,22 +170,24 @@ struct KeysListCommand {
 struct ConfigShowCommand {
   std::vector<GivenFlag> flags;  // as `run` or `serve` would take them
   bool json = false;
+  bool changed = false;  // only what differs from the defaults
 };
 
 // Not in the help: every setting as JSON, for the manual page and the shell completions.
 struct ConfigFlagsCommand {};
 
 struct HelpCommand {
-  std::string text;
+  std::string (*text)(size_t width) = nullptr;
 };
 
 struct VersionCommand {};
 
-using Command = std::variant<RunCommand, ExecCommand, RetryCommand, ExportCommand, ServeCommand,
-                             StatusCommand, CompareCommand, InspectCommand, DoctorCommand,
-                             TokenizeCommand, MemoryCommand, SessionsCommand, ConfigShowCommand,
-                             ConfigFlagsCommand, KeysAddCommand, KeysListCommand, ProbeCommand,
-                             SimUpstreamCommand, RpcWorkerCommand, HelpCommand, VersionCommand>;
+using Command =
+    std::variant<RunCommand, ExecCommand, RetryCommand, ExportCommand, ServeCommand, StatusCommand,
+                 CompareCommand, InspectCommand, DoctorCommand, TokenizeCommand, MemoryCommand,
+                 SessionsCommand, PsCommand, ChatCommand, ConfigShowCommand, ConfigFlagsCommand,
+                 KeysAddCommand, KeysListCommand, ProbeCommand, SimUpstreamCommand,
+                 RpcWorkerCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

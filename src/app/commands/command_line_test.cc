@@ -150,15 +150,15 @@ TEST(CommandLine, OtherCommands) {
   EXPECT_EQ(std::get<ConfigShowCommand>(*parse("config show --ctx 4")).flags.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<ConfigFlagsCommand>(*parse("config flags")));
   EXPECT_TRUE(std::holds_alternative<VersionCommand>(*parse("--version")));
-  EXPECT_EQ(std::get<HelpCommand>(*parse("--help")).text, help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("run --help")).text, run_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("run -h --rows-max 4")).text, run_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("inspect --help")).text, inspect_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("tokenize --help")).text, tokenize_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("sim-upstream --help")).text, sim_upstream_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("rpc-worker --help")).text, rpc_worker_help_text());
-  EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("--help")).text, help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("run --help")).text, run_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("run -h --rows-max 4")).text, run_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("inspect --help")).text, inspect_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("tokenize --help")).text, tokenize_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("sim-upstream --help")).text, sim_upstream_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("rpc-worker --help")).text, rpc_worker_help_text);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text);
 }
 
 TEST(CommandLine, MistakesAreExplained) {
@@ -212,7 +212,7 @@ TEST(CommandLine, ServeTakesItsSettingsAndThoseItSharesWithRun) {
   const Result<Command> command = parse("serve --model sim: --listen [::1]:0 --rows-max 4");
   ASSERT_TRUE(command.has_value()) << command.error().message;
   EXPECT_EQ(std::get<ServeCommand>(*command).flags.size(), 3U);
-  EXPECT_EQ(std::get<HelpCommand>(*parse("serve --help")).text, serve_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("serve --help")).text, serve_help_text);
   EXPECT_EQ(message_of("serve --model sim: --limit 3"),
             "--limit is a flag of windrow run and means nothing to windrow serve; leave it out "
             "(`windrow serve --help` lists what there is)");
@@ -317,14 +317,41 @@ TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
       EXPECT_EQ(named, takes(of, row)) << row.name;
     }
   }
-  std::istringstream stream(run_help_text() + exec_help_text() + serve_help_text() +
-                            keys_help_text() + help_text() + inspect_help_text() +
-                            compare_help_text() + status_help_text() + tokenize_help_text() +
-                            config_help_text() + sim_upstream_help_text() + rpc_worker_help_text());
+  std::istringstream stream(
+      run_help_text() + exec_help_text() + serve_help_text() + keys_help_text() + help_text() +
+      inspect_help_text() + tokenize_help_text() + config_help_text() + sim_upstream_help_text() +
+      ps_help_text() + chat_help_text() + memory_help_text() + sessions_help_text() +
+      retry_help_text() + rpc_worker_help_text() + export_help_text() + compare_help_text() +
+      doctor_help_text() + status_help_text() + probe_help_text());
   for (std::string line; std::getline(stream, line);) {
-    EXPECT_LE(line.size(), 100U) << line;
+    // Commands are not wrapped.
+    EXPECT_LE(line.size(), line.find("windrow ") != std::string::npos ? 100U : kHelpWidth) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;
   }
+}
+
+TEST(CommandLine, HelpBeginsWithExamplesAndTheFlagsThatMostUsersWant) {
+  const std::string text = run_help_text();
+  const auto at = [&](std::string_view part) { return text.find(part); };
+  EXPECT_LT(at("\nExamples\n"), at("\nCommon flags\n"));
+  EXPECT_LT(at("  -o, --output FILE"), at("  --model "));
+  EXPECT_LT(at("  --model "), at("\nModel\n"));
+  EXPECT_LT(at("  --upstream "), at("\nUpstream servers\n"));
+  EXPECT_GT(at("  --kv-type "), at("\nModel\n"));
+  EXPECT_EQ(text.find("  --model ", at("  --model ") + 1), std::string::npos) << "each flag once";
+}
+
+TEST(CommandLine, PsAndChatTakeAServer) {
+  EXPECT_EQ(std::get<PsCommand>(*parse("ps")).url, "http://127.0.0.1:8080");
+  EXPECT_TRUE(std::get<PsCommand>(*parse("ps --json --url http://gpu:9")).json);
+  const Result<Command> chat =
+      parse("chat --url http://gpu:9 --api-key-env K --model m --set seed=1");
+  ASSERT_TRUE(chat.has_value()) << chat.error().message;
+  EXPECT_EQ(std::get<ChatCommand>(*chat).url, "http://gpu:9");
+  EXPECT_EQ(std::get<ChatCommand>(*chat).flags.size(), 2U);
+  EXPECT_EQ(message_of("chat --api-key-env K"),
+            "--api-key-env is for a server; add --url URL, or leave it out");
+  EXPECT_TRUE(std::get<ConfigShowCommand>(*parse("config show --changed")).changed);
 }
 
 }  // namespace

@@ -98,12 +98,21 @@ int memory_command(const MemoryCommand& command, const Environment& environment)
 // was interrupted.
 int sessions_command(const SessionsCommand& command, const Environment& environment);
 
+// `windrow ps`: prints the models and the requests of a running server. Also 130 when it was
+// interrupted.
+int ps_command(const PsCommand& command, const Environment& environment);
+
+// `windrow chat`: a conversation in a terminal, or one question from standard input. Also 130 when
+// the answer to that one was interrupted.
+int chat_command(const ChatCommand& command, const Environment& environment);
+
 // `windrow config show`: prints every setting with its value and where that came from.
 int config_show_command(const ConfigShowCommand& command, const Environment& environment);
 
 // {"rows-max": {"value", "source"}, ...}; `set` has "sources" by field.
-boost::json::object settings_json(const ResolvedSettings& settings);
-std::string settings_text(const ResolvedSettings& settings);
+// `only_changed`: only settings with another value than the default.
+boost::json::object settings_json(const ResolvedSettings& settings, bool only_changed);
+std::string settings_text(const ResolvedSettings& settings, bool only_changed);
 
 // Prints every setting there is, for the manual page and the shell completions.
 int config_flags_command();

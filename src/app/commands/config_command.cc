@@ -16,9 +16,19 @@ namespace windrow::app {
 
 namespace json = boost::json;
 
-json::object settings_json(const ResolvedSettings& settings) {
+namespace {
+
+// Whether a row is shown: with `only_changed` only one whose value is not the default.
+bool is_shown(const ResolvedSettings& settings, const SettingRow& row, bool only_changed) {
+  return !only_changed || value_of(settings.values, row) != value_of(Settings{}, row);
+}
+
+}  // namespace
+
+json::object settings_json(const ResolvedSettings& settings, bool only_changed) {
   json::object object;
   for (const SettingRow& row : setting_rows()) {
+    if (!is_shown(settings, row, only_changed)) continue;
     json::object shown{{"value", value_of(settings.values, row)},
                        {"source", settings.source_of(row)}};
     if (is_body_defaults(row)) {
@@ -32,7 +42,7 @@ json::object settings_json(const ResolvedSettings& settings) {
   return object;
 }
 
-std::string settings_text(const ResolvedSettings& settings) {
+std::string settings_text(const ResolvedSettings& settings, bool only_changed) {
   struct Line {
     std::string name;
     std::string value;
@@ -40,6 +50,7 @@ std::string settings_text(const ResolvedSettings& settings) {
   };
   std::vector<Line> lines;
   for (const SettingRow& row : setting_rows()) {
+    if (!is_shown(settings, row, only_changed)) continue;
     const std::string source = settings.source_of(row);
     if (is_body_defaults(row) && source != "default") {
       for (const auto& [field, value] : settings.values.body_defaults) {
@@ -79,7 +90,13 @@ int config_show_command(const ConfigShowCommand& command, const Environment& env
   for (const std::string& warning : settings->warnings) {
     fmt::print(stderr, "windrow: {}\n", warning);
   }
-  fmt::print("{}", command.json ? pretty_json(settings_json(*settings)) : settings_text(*settings));
+  if (command.json) {
+    fmt::print("{}", pretty_json(settings_json(*settings, command.changed)));
+    return 0;
+  }
+  const std::string text = settings_text(*settings, command.changed);
+  if (text.empty()) fmt::print(stderr, "windrow: every setting has its default value\n");
+  fmt::print("{}", text);
   return 0;
 }
 

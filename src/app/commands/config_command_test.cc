@@ -35,7 +35,7 @@ std::string line_of(const std::string& text, const std::string& name) {
 }
 
 TEST(ConfigShow, EverySettingHasALineWithValueAndSource) {
-  const std::string text = settings_text(example());
+  const std::string text = settings_text(example(), false);
   EXPECT_EQ(line_of(text, "rows-max"), "rows-max|5|windrow.toml:1");
   EXPECT_EQ(line_of(text, "set.seed"), "set.seed|1|windrow.toml:3");
   EXPECT_EQ(line_of(text, "set.temperature"), "set.temperature|0.5|flag --set");
@@ -47,13 +47,26 @@ TEST(ConfigShow, EverySettingHasALineWithValueAndSource) {
 }
 
 TEST(ConfigShow, JsonIsByName) {
-  const boost::json::object json = settings_json(example());
+  const boost::json::object json = settings_json(example(), false);
   EXPECT_EQ(json.size(), setting_rows().size());
   EXPECT_EQ(json.at("rows-max"), boost::json::parse(R"({"value":5,"source":"windrow.toml:1"})"));
   EXPECT_EQ(json.at("set"),
             boost::json::parse(R"({"value":{"seed":1,"temperature":0.5},"source":"flag --set",
                                    "sources":{"seed":"windrow.toml:3",
                                               "temperature":"flag --set"}})"));
+}
+
+TEST(ConfigShow, ChangedSettingsAreThoseThatDifferFromTheirDefaults) {
+  ResolvedSettings settings = example();
+  settings.sources["kv-type"] = "windrow.toml:2";  // the default, said once more
+  EXPECT_EQ(settings_text(settings, true),
+            "rows-max         5    windrow.toml:1\n"
+            "set.seed         1    windrow.toml:3\n"
+            "set.temperature  0.5  flag --set\n");
+  const boost::json::object json = settings_json(settings, true);
+  EXPECT_EQ(json.size(), 2U);
+  EXPECT_TRUE(json.contains("rows-max") && json.contains("set"));
+  EXPECT_EQ(settings_text({}, true), "");
 }
 
 }  // namespace

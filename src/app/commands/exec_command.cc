@@ -67,11 +67,14 @@ int run_rows(const ExecCommand& command, const SharedProgram& program, FleetChoi
   if (!checked) return context.fail(checked.error());
   const Result<void> report_checked = check_written_path("--report", settings.report);
   if (!report_checked) return context.fail(report_checked.error());
+  const Result<batch::FailureLimit> failure_limit = failure_limit_of(settings);
+  if (!failure_limit) return context.fail(failure_limit.error());
   const Result<void> fetched = fetch_models_of(choice, context, relay);
   if (!fetched) return context.fail(fetched.error());
   Result<batch::JobOptions> options = exec_job_options(command, settings, choice, *program);
   if (!options) return context.fail(options.error());
   options->now_unix_s = context.clock().unix_seconds();
+  options->failure_limit = *failure_limit;
   const Result<std::unique_ptr<batch::Input>> input = batch::open_input(command.input);
   if (!input) return context.fail(input.error());
 

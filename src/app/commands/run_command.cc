@@ -145,6 +145,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   }
   const Result<void> report_checked = check_written_path("--report", settings.report);
   if (!report_checked) return context.fail(report_checked.error());
+  const Result<batch::FailureLimit> failure_limit = failure_limit_of(settings);
+  if (!failure_limit) return context.fail(failure_limit.error());
   const Result<void> fetched = fetch_models_of(*chosen, context, relay);
   if (!fetched) return context.fail(fetched.error());
   RunCommand logged = command;
@@ -152,6 +154,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   Result<batch::JobOptions> options = options_of(logged, settings, *chosen);
   if (!options) return context.fail(options.error());
   options->now_unix_s = context.clock().unix_seconds();
+  options->failure_limit = *failure_limit;
   const Result<RunInput> opened = open_run_input(command, context.disk());
   if (!opened) return context.fail(opened.error());
   batch::Input& input = *opened->input;

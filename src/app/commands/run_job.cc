@@ -130,6 +130,7 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
   const TimePoint started_at = clock.now();
   const int64_t started_unix_s = clock.unix_seconds();
   const bool runs_programs = job.options.form == batch::RowForm::kInputs;
+  const bool only_retried = job.options.only_retried;
   batch::JobCounters counters;
   const Result<std::unique_ptr<batch::JobRunner>> runner =
       batch::JobRunner::open(std::move(job.options), {disk, clock, input}, counters);
@@ -214,12 +215,16 @@ int run_job(JobToRun job, batch::Input& input, CommandContext& context, StopRela
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted)
     add_budget(summary, settings.cost_max, dearest, runs_programs ? "call" : "row");
+  if (result && result->failure_stop)
+    summary.error = failures_text(*result->failure_stop, summary, only_retried);
   if (job.unkept) {
     if (summary.end == report::RunEnd::kInterrupted) console.error("interrupted");
+    if (result && result->failure_stop) console.error(summary.error);
     return summary.exit_code;
   }
   write_reports(disk, clock, summary, reporter.history(), console);
   report_end(summary, settings, console);
+  if (result && result->failure_stop) console.error(summary.error);
   return summary.exit_code;
 }
 

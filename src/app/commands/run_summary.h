@@ -14,6 +14,11 @@ namespace windrow::app {
 void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
                 report::Summary& summary);
 
+// Why a job stopped for its failures, and how to go on: "the first 100 rows all failed alike ...".
+// `only_retried`: the job was to run failed rows only.
+std::string failures_text(const batch::FailureStop& stop, const report::Summary& summary,
+                          bool only_retried);
+
 // Whether the run did anything: a run that was refused leaves the summary of the run before it.
 bool did_something(const batch::JobCounters& counters, const Result<batch::JobReport>& result);
 

@@ -59,5 +59,36 @@ TEST(RunSummary, ARefusedRunDidNothing) {
   EXPECT_TRUE(did_something(counters, refused));
 }
 
+TEST(RunSummary, SaysWhichMistakeStoppedAJobAndHowToGoOn) {
+  batch::JobCounters counters;
+  counters.rows_total = 5000;
+  counters.rows_failed = 100;
+  batch::FailureStop stop{.alike = true,
+                          .rows = 100,
+                          .line = 1,
+                          .custom_id = "a",
+                          .status = 400,
+                          .code = "unknown_field",
+                          .message = "temprature is no field"};
+  report::Summary summary;
+  add_result(counters,
+             batch::JobReport{.end = batch::JobEnd::kStoppedByFailures, .failure_stop = stop},
+             summary);
+  EXPECT_EQ(summary.end, report::RunEnd::kFailed);
+  EXPECT_EQ(summary.exit_code, 5);
+  EXPECT_EQ(failures_text(stop, summary, false),
+            "stopped, because the first 100 rows all failed alike (400 unknown_field at line 1, "
+            "custom_id \"a\": temprature is no field); 4,900 rows did not run. Correct the input "
+            "or the flags, then run it again with --fresh; --max-failures all runs every row all "
+            "the same");
+  stop.alike = false;
+  stop.rows = 7;
+  summary.rows_total = -1;
+  EXPECT_EQ(failures_text(stop, summary, true),
+            "stopped, because --max-failures 7 is reached (the last one: 400 unknown_field at line "
+            "1, custom_id \"a\": temprature is no field); the other rows did not run. Correct "
+            "what failed, then retry again");
+}
+
 }  // namespace
 }  // namespace windrow::app

@@ -44,7 +44,7 @@ Error error_of(int32_t status, std::string_view body, const http::Url& server) {
   if (status == 401 || status == 403) {
     text += "; --api-key-env NAME names the variable that holds the key";
   } else if (status == 404 && said.empty()) {
-    text += "; it has no sessions; is it a Windrow server? --url names another one";
+    text += "; is it a Windrow server, and does it have this? --url names another one";
   }
   return {status >= kServerFault ? ErrorKind::kUnavailable : ErrorKind::kInvalid, std::move(text)};
 }

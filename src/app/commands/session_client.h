@@ -1,4 +1,4 @@
-// SessionClient: asks a running server for its sessions, over HTTP.
+// SessionClient: asks a running server over HTTP: for its sessions, and for what it does.
 #pragma once
 
 #include <cstdint>

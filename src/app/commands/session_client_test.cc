@@ -71,7 +71,7 @@ TEST_F(SessionClientTest, WhatTheServerRefusesIsSaidInItsWords) {
   EXPECT_THAT(error_of(422, "turn 3 has no log-probabilities\n").message,
               HasSubstr(": turn 3 has no log-probabilities"));
   EXPECT_THAT(error_of(404, "<html>nginx</html>").message,
-              HasSubstr(": status 404; it has no sessions; is it a Windrow server?"));
+              HasSubstr(": status 404; is it a Windrow server, and does it have this?"));
   EXPECT_EQ(error_of(503, R"({"error":"stopping"})").kind, ErrorKind::kUnavailable);
 }
 

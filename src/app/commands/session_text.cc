@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/commands/text_columns.h"
 #include "base/format.h"
 #include "json/values.h"
 #include "llm/field_values.h"
@@ -69,26 +70,6 @@ std::string age_since(double unix_s, double now_unix_s) {
 
 std::string counted(int64_t count, std::string_view one) {
   return fmt::format("{} {}{}", with_thousands(count), one, count == 1 ? "" : "s");
-}
-
-// Rows of cells, the first one the heading. Columns behind the first `left` are numbers.
-std::string table_of(const std::vector<std::vector<std::string>>& rows, size_t left) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const std::vector<std::string>& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const std::vector<std::string>& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += i == 0 ? "" : "  ";
-      line += i < left ? fmt::format("{:<{}}", row[i], widths[i])
-                       : fmt::format("{:>{}}", row[i], widths[i]);
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
 }
 
 // --- the turns of one session ---
@@ -208,7 +189,7 @@ Result<std::string> session_list_text(const json::value& list, double now_unix_s
     row.push_back(age_since(number_in(member_in(&one, "used_at")), now_unix_s));
     rows.push_back(std::move(row));
   }
-  return table_of(rows, words);
+  return text_columns(rows, words);
 }
 
 Result<std::string> session_text(const json::value& session, const json::value* summary) {

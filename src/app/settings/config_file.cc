@@ -282,4 +282,22 @@ Result<std::vector<ConfigFile>> read_config_files(const Environment& environment
   return files;
 }
 
+Result<std::vector<ConfigFile>> read_config_file(const std::string& path,
+                                                 const Environment& environment,
+                                                 const ReadText& read) {
+  const Result<std::string> text = read(path);
+  if (!text) {
+    if (text.error().kind != ErrorKind::kNotFound) return text.error().in("--config");
+    return Error{ErrorKind::kNotFound,
+                 fmt::format("--config {}: there is no such file; name one with settings such as "
+                             "rows-max = 32 on lines of their own",
+                             path)};
+  }
+  Result<ConfigFile> config = parse_config(path, *text, variable(environment, "HOME"));
+  if (!config) return config.error();
+  std::vector<ConfigFile> files;
+  files.push_back(*std::move(config));
+  return files;
+}
+
 }  // namespace windrow::app

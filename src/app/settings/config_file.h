@@ -70,4 +70,9 @@ using ReadText = std::function<Result<std::string>(const std::string& path)>;
 Result<std::vector<ConfigFile>> read_config_files(const Environment& environment,
                                                   const ReadText& read);
 
+// Only this file, which must be there: --config. Errors as above, and kNotFound.
+Result<std::vector<ConfigFile>> read_config_file(const std::string& path,
+                                                 const Environment& environment,
+                                                 const ReadText& read);
+
 }  // namespace windrow::app

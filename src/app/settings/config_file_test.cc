@@ -108,5 +108,20 @@ TEST(ConfigFile, WhatIsNoTextIsAnError) {
   EXPECT_NE(message_of(std::string_view("\xff\xfe\0x", 4)), "accepted");
 }
 
+TEST(ConfigFile, TheOneThatIsNamedMustBeThere) {
+  const ReadText read = [](const std::string& path) -> Result<std::string> {
+    if (path == "a/nightly.toml") return std::string("model = \"m.gguf\"\n");
+    return Error{ErrorKind::kNotFound, path + " does not exist"};
+  };
+  const auto files = read_config_file("a/nightly.toml", {}, read);
+  ASSERT_TRUE(files.has_value()) << files.error().message;
+  ASSERT_EQ(files->size(), 1U);
+  EXPECT_EQ(files->front().entries.at(0).place, "a/nightly.toml:1");
+  EXPECT_EQ(files->front().entries.at(0).value, "a/m.gguf");
+  EXPECT_EQ(read_config_file("windrow.toml", {}, read).error().message,
+            "--config windrow.toml: there is no such file; name one with settings such as rows-max "
+            "= 32 on lines of their own");
+}
+
 }  // namespace
 }  // namespace windrow::app

@@ -83,6 +83,12 @@ bool take(int64_t& field, const SettingRow& row, const json::value& value) {
 }
 
 bool take(std::string& field, const SettingRow& row, const json::value& value) {
+  // "auto|N" and "N|all": a file may have the number as one.
+  const bool or_number = row.value_name.starts_with("N|") || row.value_name.ends_with("|N");
+  if (const int64_t* number = value.if_int64(); number != nullptr && or_number) {
+    field = fmt::format("{}", *number);
+    return true;
+  }
   const json::string* text = value.if_string();
   if (text == nullptr) return false;
   const std::string_view chosen = *text;
@@ -335,8 +341,11 @@ Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
 
 Result<ResolvedSettings> load_settings(std::span<const GivenFlag> flags,
                                        const Environment& environment, store::Disk& disk) {
-  const auto files =
-      read_config_files(environment, [&](const std::string& path) { return disk.read_all(path); });
+  const auto read = [&](const std::string& path) { return disk.read_all(path); };
+  const auto named =
+      std::ranges::find_if(flags, [](const GivenFlag& flag) { return flag.row->name == "config"; });
+  const auto files = named == flags.end() ? read_config_files(environment, read)
+                                          : read_config_file(named->text, environment, read);
   if (!files) return files.error();
   return resolve_settings(flags, environment, *files);
 }

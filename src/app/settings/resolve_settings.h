@@ -49,7 +49,8 @@ Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
                                           const Environment& environment,
                                           std::span<const ConfigFile> files);
 
-// The same, with the configuration files that exist. Errors: also those of read_config_files.
+// The same, with the file of --config, else with the configuration files that exist. Errors: also
+// those of read_config_file and read_config_files.
 Result<ResolvedSettings> load_settings(std::span<const GivenFlag> flags,
                                        const Environment& environment, store::Disk& disk);
 

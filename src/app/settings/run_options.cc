@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "api/calls/batch_rows.h"
@@ -102,6 +104,22 @@ Result<std::string> options_identity(const fleet::ModelChoice& choice) {
 llm::UnknownFields unknown_fields_of(const Settings& settings) {
   return settings.unknown_fields == "ignore" ? llm::UnknownFields::kIgnore
                                              : llm::UnknownFields::kRefuse;
+}
+
+Result<batch::FailureLimit> failure_limit_of(const Settings& settings) {
+  const std::string& text = settings.failures_max;
+  if (text.empty()) return batch::FailureLimit{.first_alike = true};
+  if (text == "all") return batch::FailureLimit{};
+  batch::FailureLimit limit;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit.rows_max);
+  if (error != std::errc() || end != text.data() + text.size() || limit.rows_max < 1) {
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("--max-failures {}: this takes a whole number from 1 up, or all, which "
+                    "runs every row whatever fails",
+                    text)};
+  }
+  return limit;
 }
 
 Result<void> check_body_defaults(const ResolvedSettings& settings) {

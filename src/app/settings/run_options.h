@@ -9,6 +9,7 @@
 #include "app/commands/command_line.h"
 #include "app/settings/resolve_settings.h"
 #include "base/result.h"
+#include "batch/failure_watch.h"
 #include "batch/job_options.h"
 #include "fleet/fleet_options.h"
 #include "llm/request_json.h"
@@ -37,6 +38,9 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
                               std::vector<batch::JobSetting> job_settings);
 batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
                                        std::vector<batch::JobSetting> job_settings);
+
+// --max-failures. Errors: kInvalid for what is neither "all" nor a number from 1 up.
+Result<batch::FailureLimit> failure_limit_of(const Settings& settings);
 
 // The options of a job about its files and about which rows run: those of any kind of rows.
 batch::JobOptions options_of_files(const std::string& input, const std::string& output,

@@ -136,5 +136,20 @@ TEST(RunOptions, AReportNeedsAPlace) {
             "the folder of --report /nowhere/at/all.html does not exist; make it first");
 }
 
+TEST(RunOptions, FailuresThatStopAJobAreANumberOrAllOrTheFirstRows) {
+  const auto limit = [](const std::string& text) {
+    return failure_limit_of(Settings{.failures_max = text});
+  };
+  EXPECT_EQ(*limit(""), batch::FailureLimit{.first_alike = true});
+  EXPECT_EQ(*limit("all"), batch::FailureLimit{});
+  EXPECT_EQ(*limit("20"), batch::FailureLimit{.rows_max = 20});
+  for (const char* text : {"0", "-1", "1.5", "none", "20 "}) {
+    EXPECT_EQ(limit(text).error().message,
+              std::string("--max-failures ") + text +
+                  ": this takes a whole number from 1 up, or all, which runs every row whatever "
+                  "fails");
+  }
+}
+
 }  // namespace
 }  // namespace windrow::app

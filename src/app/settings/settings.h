@@ -25,6 +25,7 @@ struct Settings {
   bool retry_failed = false;
   bool fresh = false;
   bool dry_run = false;
+  std::string failures_max;  // a number or "all"; empty: only a mistake of the job (run_options.h)
 
   // The model
   std::vector<std::string> models;  // PATH or NAME=PATH
@@ -150,6 +151,7 @@ struct Settings {
   std::string report;  // empty: none
 
   // Console
+  std::string config;  // a file instead of the usual ones; empty: those
   bool summary = true;
   bool json = false;
   bool quiet = false;
@@ -206,6 +208,9 @@ struct SettingRow {
   SettingReach reach = SettingReach::kEverywhere;
 
   SettingScope scope = SettingScope::kAll;
+
+  // Most users want it: the help has it before the others.
+  bool common = false;
 
   // A resumed job refuses a change of it.
   bool alters_answers = false;
