@@ -92,7 +92,7 @@ def completed(shell, script, argument, folder):
 
 
 def main():
-    packaging = os.path.join(sys.argv[1], "packaging")
+    packaging = os.path.join(os.path.abspath(sys.argv[1]), "packaging")
     missing = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell) is None]
     if missing:
         sys.exit(f"{' and '.join(missing)}: not installed; ./setup --tests installs them")
