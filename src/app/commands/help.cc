@@ -60,10 +60,20 @@ template <class Target, class Takes>
 void add_flags_and_settings(std::span<const Flag<Target>> flags, const Takes& takes_setting,
                             HelpPage& page) {
   page.heading("Common flags");
-  for (const Flag<Target>& flag : flags)
-    add_flag(flag, page);
+  for (const Flag<Target>& flag : flags) {
+    if (flag.group.empty()) add_flag(flag, page);
+  }
   for (const SettingRow& row : setting_rows()) {
     if (row.common && takes_setting(row)) add_setting(row, page);
+  }
+  std::string_view own;
+  for (const Flag<Target>& flag : flags) {
+    if (flag.group.empty()) continue;
+    if (flag.group != own) {
+      own = flag.group;
+      page.heading(own);
+    }
+    add_flag(flag, page);
   }
   std::optional<SettingGroup> group;
   for (const SettingRow& row : setting_rows()) {
@@ -135,13 +145,10 @@ std::string run_help_text(size_t width) {
       "JSON, JSONL or lines of text), of which each record becomes a request.");
   page.examples(
       {{"windrow run requests.jsonl -o results.jsonl --model model.gguf", "with a local model"},
-       {"windrow run products.csv -o labels.csv --id sku --prompt 'Classify: {{title}}' --model "
-        "model.gguf",
-        "a table"},
-       {"windrow run requests.jsonl --dry-run --model model.gguf",
-        "count rows and tokens, and estimate the time"},
        {"windrow run requests.jsonl -o results.jsonl --upstream http://gpu:8000/v1",
-        "with a server that runs"}});
+        "with a server that runs"},
+       {"windrow run in.csv -o out.csv --id sku --prompt 'Classify: {{title}}' --model model.gguf",
+        "a table"}});
   add_flags_and_settings(
       run_flags(), [](const SettingRow& row) { return takes(SettingsOf::kRun, row); }, page);
   add_note_about_settings("rows-max", "32", page);
