@@ -14,7 +14,8 @@ function(windrow_module)
   endif()
 endfunction()
 
-# windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x])
+# windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x]
+#              [ENVIRONMENT NAME=value...])
 # One GoogleTest program. LLAMA gives it the loader and run path of libllama's runtime.
 #
 # The tests of a module (src/) may share a process: they have the label `module`, and ./test runs
@@ -37,8 +38,28 @@ function(windrow_test)
     list(APPEND T_LABELS module)
     set_property(GLOBAL APPEND PROPERTY WINDROW_MODULE_TESTS "$<TARGET_FILE:${T_NAME}>")
   endif()
+  # Lists do not get through gtest_discover_tests: an empty one takes the next name for its value,
+  # and of several values only the first arrives.
+  set(properties TIMEOUT ${T_TIMEOUT})
+  list(LENGTH T_LABELS labels)
+  if(labels GREATER 1)
+    message(FATAL_ERROR "windrow_test: ${T_NAME} can have one label, not ${T_LABELS}")
+  elseif(labels EQUAL 1)
+    list(APPEND properties LABELS ${T_LABELS})
+  endif()
+  list(LENGTH T_ENVIRONMENT variables)
+  if(variables EQUAL 1)
+    list(APPEND properties ENVIRONMENT ${T_ENVIRONMENT})
+  endif()
   gtest_discover_tests(${T_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${T_ENVIRONMENT}")
+    PROPERTIES ${properties})
+  if(variables GREATER 1)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/${T_NAME}_environment.cmake")
+    file(CONFIGURE OUTPUT "${file}" CONTENT
+      "set_tests_properties(\${@T_NAME@_TESTS} PROPERTIES ENVIRONMENT \"@T_ENVIRONMENT@\")\n"
+      @ONLY)
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+  endif()
 endfunction()
 
 # windrow_list_module_tests(): writes module_tests.txt in the build folder, a line for each program
