@@ -55,7 +55,7 @@ install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow"
 file(GLOB windrow_licences
   /usr/share/doc/libboost-json*-dev/copyright /usr/share/doc/libcli11-dev/copyright
   /usr/share/doc/libtomlplusplus-dev/copyright /usr/share/doc/liblua5.4-dev/copyright
-  /usr/share/doc/libxxhash-dev/copyright)
+  /usr/share/doc/libxxhash-dev/copyright /usr/share/doc/libcsv-dev/copyright)
 foreach(licence IN LISTS windrow_licences)
   get_filename_component(package "${licence}" DIRECTORY)
   get_filename_component(package "${package}" NAME)
