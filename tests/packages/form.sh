@@ -38,7 +38,8 @@ root=$folder/root
 mkdir "$root"
 for file in "$folder"/one/*.deb; do
   # Everything belongs to root, is readable by all, and is as old as it was said to be.
-  odd=$(TZ=UTC dpkg-deb -c "$file" | grep -vE '^(d|-)rw.r-.r-. root/root +[0-9]+ 2023-11-14 ' || true)
+  odd=$(TZ=UTC dpkg-deb -c "$file" |
+    grep -vE '^(d|-)rw.r-.r-. root/root +[0-9]+ 2023-11-14 ' || true)
   [[ -z $odd ]] || fail "${file##*/} holds files with other owners, modes or times: $odd"
   dpkg-deb -x "$file" "$root"
   mkdir "$folder/control"
