@@ -15,6 +15,10 @@ if [[ -z ${WINDROW_CLEAN_DEBIAN:-} ]] || ((EUID != 0)) || ! command -v mmdebstra
   echo "skipped: this needs WINDROW_CLEAN_DEBIAN=1 (./test --full), root, buildah and mmdebstrap"
   exit 77 # what CTest takes for skipped
 fi
+if ! unshare --mount --pid --fork true 2>/dev/null; then
+  echo "skipped: this machine lets nobody make namespaces, as most containers do"
+  exit 77
+fi
 if grep -q '^WINDROW_SANITIZE:[^=]*=.' "$build/CMakeCache.txt"; then
   echo "skipped: nobody gets packages with sanitizers"
   exit 77
