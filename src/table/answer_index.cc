@@ -14,6 +14,13 @@ namespace {
 constexpr uint64_t kOfResults = uint64_t{1} << 63;
 constexpr size_t kWindowBytes = size_t{256} << 10;
 
+// 0 where the line of the log does not say.
+uint64_t input_line_of(const boost::json::object& log_line) {
+  const boost::json::object* windrow = object_in(log_line, "windrow");
+  const boost::json::value* line = windrow != nullptr ? windrow->if_contains("line") : nullptr;
+  return line != nullptr && line->is_int64() ? static_cast<uint64_t>(line->get_int64()) : 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<AnswerIndex>> AnswerIndex::read(store::Disk& disk,
@@ -90,9 +97,19 @@ bool AnswerIndex::has(std::string_view custom_id, uint64_t input_line) const {
 
 Result<const boost::json::object*> AnswerIndex::find(std::string_view custom_id,
                                                      uint64_t input_line) {
-  const boost::json::object* none = nullptr;
   const auto [line, line_end] = range(lines_, input_line);
-  if (line != line_end) return line_at((line_end - 1)->where);
+  const Result<const boost::json::object*> row = find_row(custom_id);
+  if (line == line_end || !row || (*row != nullptr && input_line_of(**row) == input_line))
+    return row;
+  const bool has_row = *row != nullptr;
+  const Result<const boost::json::object*> fault = line_at((line_end - 1)->where);
+  // The line was corrected since and became this row, unless it repeats the id of another one.
+  if (fault && has_row && text_in(**fault, "custom_id") != custom_id) return find_row(custom_id);
+  return fault;
+}
+
+Result<const boost::json::object*> AnswerIndex::find_row(std::string_view custom_id) {
+  const boost::json::object* none = nullptr;
   if (custom_id.empty()) return none;
   const auto [row, row_end] = range(rows_, hash64(custom_id));
   for (const Entry* entry = row_end; entry != row;) {

@@ -34,7 +34,8 @@ class AnswerIndex {
                                                    const std::function<bool()>& interrupted);
 
   // The line of the log for a row; null where it has none yet. Of two outcomes a result counts,
-  // else the last failure. `input_line`: of the row. Valid until the next call. kIo.
+  // else the last failure. `input_line`: of the row; a fault of that line counts where the row has
+  // no outcome, or where the line repeats its custom_id. Valid until the next call. kIo.
   Result<const boost::json::object*> find(std::string_view custom_id, uint64_t input_line);
 
   bool empty() const { return rows_.empty() && lines_.empty(); }
@@ -56,6 +57,7 @@ class AnswerIndex {
 
   Result<void> read_log(const std::string& path, batch::LogKind kind, const Visit& visit,
                         const std::function<bool()>& interrupted);
+  Result<const boost::json::object*> find_row(std::string_view custom_id);
   Result<const boost::json::object*> line_at(uint64_t where);
   static std::pair<const Entry*, const Entry*> range(const std::vector<Entry>& entries,
                                                      uint64_t key);

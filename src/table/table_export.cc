@@ -136,7 +136,9 @@ Result<void> Export::for_each_record(const std::function<Result<void>(Record&)>&
   return {};
 }
 
+// Empty for a record that became no row: what it has as its id may be that of another one.
 std::string Export::id_of(const Record& record) const {
+  if (record.problem) return {};
   auto id = custom_id_of(record, job_.of_requests ? "custom_id" : job_.id_column);
   auto* text = std::get_if<std::string>(&id);
   return text != nullptr ? std::move(*text) : std::string();

@@ -106,6 +106,23 @@ TEST(Export, OfTwoOutcomesTakesTheResultElseTheLastFailure) {
   EXPECT_THAT(csv.text, HasSubstr("a,one,stop,\n"));
 }
 
+TEST(Export, OfALineThatWasCorrectedTakesTheRow) {
+  store::testing::MemoryDisk disk;
+  disk.put("r.jsonl", answered(2, "a", "one") + answered(3, "b", "two"));
+  disk.put("r.errors.jsonl",
+           failed(3, "", true) + failed(4, "a", true) + failed(5, "", true) + failed(6, "", true));
+  // Line 4 has the id of line 2, and line 5 has it and too many values.
+  const Exported csv = of_csv(disk, "id\na\nb\na\na,1\n", TableFormat::kCsv);
+  EXPECT_EQ(csv.text,
+            "id,answer,finish_reason,error\n"
+            "a,one,stop,\n"
+            "b,two,stop,\n"
+            "a,,,\"bad: it is, \"\"bad\"\"\"\n"
+            "a,,,\"bad: it is, \"\"bad\"\"\"\n");
+  // A line was put in front of a row that was answered before.
+  EXPECT_THAT(of_csv(disk, "id\na\n\n\n\nb\n", TableFormat::kCsv).text, HasSubstr("b,two,stop,\n"));
+}
+
 TEST(Export, MakesColumnsOfStructuredAnswers) {
   store::testing::MemoryDisk disk;
   disk.put("r.jsonl", answered(2, "a", R"({"label":"x","id":7,"why":[1]})") +
