@@ -147,6 +147,15 @@ def test_job():
     with open("labelled.csv", "rb") as one, open("again.csv", "rb") as other:
         check("export equals", one.read() == other.read())
 
+    # What the table is made of is never replaced by it.
+    for name, what in (("./products.csv", "the input"), ("labelled.job.json", "the record")):
+        with open(name, "rb") as file:
+            before = file.read()
+        done = windrow("export", "labelled.jsonl", "-o", name, code=2)
+        check(f"{name} is said", f"is {what}" in done.stderr, done.stderr)
+        with open(name, "rb") as file:
+            check(f"{name} is as before", file.read() == before)
+
     # A corrected record runs; nothing else does.
     write("products.csv", products(40).replace("bad;too short", "bad;no;more"))
     windrow("retry", "labelled.errors.jsonl", *asked)

@@ -22,9 +22,6 @@ Result<bool> export_table(const ExportCommand& command, store::Disk& disk, Conso
   if (!paths) return paths.error();
   if (Result<void> checked = check_written_path("-o", command.output); !checked)
     return checked.error();
-  if (command.output == paths->results || command.output == command.input) {
-    return Error{ErrorKind::kInvalid, "-o names a file that is read; give the table another name"};
-  }
   return write_job_table({.paths = *std::move(paths),
                           .input = command.input,
                           .id = command.id,

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <atomic>
 #include <boost/json/value.hpp>
 #include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -203,6 +206,28 @@ Result<std::unique_ptr<batch::Input>> open_recorded(const TableToWrite& table,
   return input;
 }
 
+// The table takes the place of a file that has its name, which must be none that it is made of.
+Result<void> check_replaces_nothing(const TableToWrite& table, const batch::Input& input) {
+  const batch::JobPaths& job = table.paths;
+  const auto files = std::to_array<std::pair<std::string_view, const std::string*>>(
+      {{"the input", &input.name()},
+       {"the results", &job.results},
+       {"the errors of the job", &job.errors},
+       {"the summary of the job", &job.summary},
+       {"the record of the job", &job.record},
+       {"the progress of the job", &job.progress},
+       {"the quarantine of the job", &job.quarantine}});
+  for (const auto& [what, path] : files) {
+    std::error_code error;
+    if (table.output != *path && !std::filesystem::equivalent(table.output, *path, error)) continue;
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("-o {} is {}, which the table would replace; give the table another "
+                             "name",
+                             table.output, what)};
+  }
+  return {};
+}
+
 std::string report_text(const TableToWrite& table, const table::TableReport& report) {
   std::string text = fmt::format("{}: {} {}", table.output, with_thousands(report.rows),
                                  report.rows == 1 ? "row" : "rows");
@@ -237,6 +262,8 @@ Result<bool> write_job_table(const TableToWrite& table, store::Disk& disk, Conso
   if (!record) return record.error();
   const Result<std::unique_ptr<batch::Input>> input = open_recorded(table, *record);
   if (!input) return input.error();
+  if (Result<void> checked = check_replaces_nothing(table, **input); !checked)
+    return checked.error();
   table::TableJob job = table_job_of(**input, table.paths, *record);
   if (table.delimiter != 0) job.read.delimiter = table.delimiter;
   if (table.id) {
