@@ -241,6 +241,9 @@ def test_wrong_inputs():
     # Requests as a table of answers.
     windrow("run", "requests.jsonl", *MODEL, "-o", "answers.csv")
     check("requests as a table", [row["custom_id"] for row in read_csv("answers.csv")] == ["a"])
+    os.rename("requests.jsonl", "requests.txt")
+    windrow("run", "requests.txt", *MODEL, "-o", "named.csv")
+    check("requests of any name", [row["custom_id"] for row in read_csv("named.csv")] == ["a"])
     windrow("run", "-", "--prompt", "{{ a }}", *MODEL, "-o", "in.jsonl", input="a,b\n1,2\n")
     check("a pipe", [line["custom_id"] for line in lines_of("in.jsonl")] == ["1"])
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/json/value.hpp>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -146,6 +147,8 @@ table::TableJob table_job_of(batch::Input& input, const batch::JobPaths& paths,
     job.id_column = recorded->id_column;
     job.structured = recorded->structured;
     job.members = recorded->members;
+  } else {
+    job.read.format = table::RecordFormat::kJsonLines;  // whatever the name of the file is
   }
   return job;
 }
@@ -269,6 +272,7 @@ Result<bool> write_job_table(const TableToWrite& table, store::Disk& disk, Conso
   if (table.id) {
     job.id_column = *table.id;
     job.of_requests = false;
+    job.read.format = std::nullopt;
   }
 
   std::atomic<bool> interrupted = false;
