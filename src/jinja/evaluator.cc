@@ -139,6 +139,8 @@ Value Evaluator::evaluate_compare(const Compare& node) {
   for (const auto& [comparison, expression] : node.rest) {
     Value right = evaluate(*expression);
     at(node);
+    runtime_.check_defined(left);
+    runtime_.check_defined(right);
     if (!compare(comparison, left, right)) return Value(false);
     left = std::move(right);
   }

@@ -42,8 +42,9 @@ Value none_or(const Value* value) {
   return value == nullptr ? Value(None{}) : *value;
 }
 
-Value length(Runtime&, const Value& input, Arguments& arguments) {
+Value length(Runtime& runtime, const Value& input, Arguments& arguments) {
   const Bound bound(arguments, "length", {}, 0);
+  runtime.check_defined(input);
   return Value::integer(length_of(input));
 }
 

@@ -47,8 +47,8 @@ struct RenderOptions {
   // each is a known one: trusted text may contain control tokens.
   std::vector<std::string> trusted;
 
-  // Printing an undefined value, testing it in a condition or iterating over it fails, as with
-  // Jinja2's StrictUndefined; `is defined` and `default` are possible.
+  // Printing an undefined value, testing it in a condition, comparing it or iterating over it
+  // fails, as with Jinja2's StrictUndefined; `is defined` and `default` are possible.
   bool undefined_fails = false;
 
   Limits limits;

@@ -104,15 +104,17 @@ TEST(Errors, OfUndefinedValuesWhereTheyAreRefused) {
   const RenderOptions strict{.undefined_fails = true};
   for (const std::string source :
        {"{{ nobody }}", "{{ a.b }}", "{{ 'x' if nobody }}", "{% if nobody %}{% endif %}",
-        "{% for x in nobody %}{% endfor %}", "{{ nobody | upper }}", "{{ not nobody }}"}) {
+        "{% for x in nobody %}{% endfor %}", "{{ nobody | upper }}", "{{ not nobody }}",
+        "{% if nobody == 'x' %}{% endif %}", "{{ 'x' != a.b }}", "{{ nobody in ['x'] }}",
+        "{{ 'x' in nobody }}", "{{ nobody | length }}"}) {
     const std::string message = rendered(source, R"({"a": {}})", strict);
     EXPECT_TRUE(message.starts_with("render: line 1, column ")) << source << ": " << message;
   }
   EXPECT_EQ(rendered("{{ nobody }}", "{}", strict),
             "render: line 1, column 1: 'nobody' is undefined, in \"{{ nobody }}\"");
-  EXPECT_EQ(rendered("{{ nobody | default('-') }}{{ nobody is defined }}{{ a }}", R"({"a": ""})",
-                     strict),
-            "-False");
+  EXPECT_EQ(
+      rendered("{{ nobody | default('-') }}{{ nobody is defined }}{{ a }}", R"({"a": ""})", strict),
+      "-False");
   EXPECT_EQ(rendered("{{ nobody }}{{ 'x' if nobody }}"), "");
 }
 
