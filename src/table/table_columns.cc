@@ -1,6 +1,5 @@
 #include "table/table_columns.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace windrow::table {
@@ -8,8 +7,9 @@ namespace windrow::table {
 std::vector<TableColumn> table_columns(const std::vector<std::string>& input,
                                        const std::vector<std::string>& members) {
   std::vector<TableColumn> columns;
+  std::set<std::string, std::less<>> taken;
   const auto add = [&](std::string name, CellOf of, std::string key) {
-    while (std::ranges::find(columns, name, &TableColumn::name) != columns.end())
+    while (!taken.insert(name).second)
       name.insert(0, "answer_");
     columns.push_back({std::move(name), of, std::move(key)});
   };

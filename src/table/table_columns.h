@@ -26,7 +26,7 @@ std::vector<TableColumn> table_columns(const std::vector<std::string>& input,
 class SeenNames {
  public:
   // More names than this are not kept: a table of so many columns is none.
-  static constexpr size_t kNamesMax = 1000;
+  static constexpr size_t kNamesMax = 10'000;
 
   void add(std::string_view name);
   void add_members(const boost::json::object& object);

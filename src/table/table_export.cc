@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/format.h"
 #include "table/answer_cells.h"
 #include "table/answer_index.h"
 #include "table/row_template.h"
@@ -145,7 +146,7 @@ std::string Export::id_of(const Record& record) const {
 }
 
 Result<void> Export::survey() {
-  return for_each_record([&](Record& record) -> Result<void> {
+  Result<void> surveyed = for_each_record([&](Record& record) -> Result<void> {
     if (index_->has(id_of(record), record.line)) {
       ++survey_.with_outcome;
     } else {
@@ -154,6 +155,12 @@ Result<void> Export::survey() {
     if (!fixed_columns_) survey_.columns.add_members(record.values);
     return {};
   });
+  if (!surveyed || format_ == TableFormat::kNpy || !survey_.columns.full()) return surveyed;
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("the records of {} have {} columns or more, which a table cannot have; "
+                  "their answers are in {}, by their custom_ids",
+                  job_.input.name(), with_thousands(SeenNames::kNamesMax), job_.paths.results)};
 }
 
 // The results may be those of another input, or the ids those of another column.

@@ -139,6 +139,22 @@ TEST(Export, MakesColumnsOfStructuredAnswers) {
               HasSubstr("id,label,answer,finish_reason,error\n"));
 }
 
+TEST(Export, KeepsEveryColumnOrSaysThatThereAreTooMany) {
+  store::testing::MemoryDisk disk;
+  disk.put("r.jsonl", answered(2, "a", "one"));
+  const auto wide = [&](int columns) {
+    std::string names = "id";
+    std::string values = "a";
+    for (int i = 1; i < columns; ++i) {
+      names += fmt::format(",c{}", i);
+      values += ",v";
+    }
+    return of_csv(disk, fmt::format("{}\n{}\n", names, values), TableFormat::kCsv);
+  };
+  EXPECT_THAT(wide(3000).text, HasSubstr(",c2999,answer,finish_reason,error\n"));
+  EXPECT_THAT(wide(10'001).error, HasSubstr("10,000 columns or more"));
+}
+
 TEST(Export, OfRequestsHasTheirIds) {
   store::testing::MemoryDisk disk;
   disk.put("r.jsonl", answered(1, "a", "one") + answered(3, "b", "two"));
