@@ -168,7 +168,8 @@ class ChatStream {
                      "with OpenAI's API?"};
       return;
     }
-    if (member_in(event, "error") != nullptr) {
+    // Some servers write "error": null in every event.
+    if (const json::value* error = member_in(event, "error"); error && !error->is_null()) {
       fault_ = Error{ErrorKind::kUnavailable, error_text_in(text)};
       return;
     }

@@ -58,7 +58,7 @@ TEST_F(ServedChatModelTest, ReadsTextAndReasoningOfAStream) {
            "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"
            "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n"
            "data: {\"choices\":[{\"delta\":{\"reasoning\":\", so\"}}]}\n\n"
-           "data: {\"choices\":[{\"delta\":{\"content\":\"4\"}}]}\n\n"
+           "data: {\"choices\":[{\"delta\":{\"content\":\"4\"}}],\"error\":null}\n\n"
            "data: {\"choices\":[{\"delta\":{\"content\":\"2\"},\"finish_reason\":\"stop\"}]}\n\n"
            "data: {\"choices\":[],\"usage\":{}}\n\n"
            "data: [DONE]\n\n"},
