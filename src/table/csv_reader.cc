@@ -40,7 +40,10 @@ Result<std::unique_ptr<RecordReader>> CsvReader::open(std::unique_ptr<RecordByte
     if (!front) return front.error().in(name);
     const std::string_view text =
         front->substr(std::min(front->size(), front->find_first_not_of("\r\n")));
-    delimiter = delimiter_of(text.substr(0, text.find_first_of("\r\n")));
+    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    // Commas may be frequent in the names of columns.
+    const bool by_name = name_says_tabs(name) && line.find('\t') != std::string_view::npos;
+    delimiter = by_name ? '\t' : delimiter_of(line);
   }
   std::unique_ptr<CsvReader> reader(
       new CsvReader(std::move(bytes), std::move(name), delimiter, options));

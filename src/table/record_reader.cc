@@ -36,6 +36,13 @@ RecordFormat format_of_front(std::string_view front) {
   return RecordFormat::kCsv;
 }
 
+std::string_view unpacked_name(std::string_view name) {
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  }
+  return name;
+}
+
 std::optional<Error> utf16_error(std::string_view front, const std::string& name) {
   if (!front.starts_with("\xFF\xFE") && !front.starts_with("\xFE\xFF")) return std::nullopt;
   return Error{ErrorKind::kInvalid,
@@ -47,13 +54,16 @@ std::optional<Error> utf16_error(std::string_view front, const std::string& name
 }  // namespace
 
 std::optional<RecordFormat> format_of_name(std::string_view name) {
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  }
+  name = unpacked_name(name);
   const auto* found = std::ranges::find_if(
       kEndings, [&](const auto& ending) { return name.ends_with(ending.first); });
   if (found == kEndings.end()) return std::nullopt;
   return found->second;
+}
+
+bool name_says_tabs(std::string_view name) {
+  name = unpacked_name(name);
+  return name.ends_with(".tsv") || name.ends_with(".tab");
 }
 
 char delimiter_of(std::string_view first_line) {

@@ -27,7 +27,8 @@ struct ReadOptions {
   // Nothing: found by the ending of the name, and else by the first bytes.
   std::optional<RecordFormat> format = std::nullopt;
 
-  // Of kCsv. 0: the most frequent of , ; tab and | in the first line.
+  // Of kCsv. 0: the most frequent of , ; tab and | in the first line; the tab where the name ends
+  // in .tsv or .tab and the line has one.
   char delimiter = 0;
 
   // A record with more bytes ends the input: a quote is not closed, most likely.
@@ -70,6 +71,9 @@ Result<std::unique_ptr<RecordReader>> open_records(batch::Input& input, const Re
 
 // The format that the ending of a name stands for, whatever it is compressed with: "a.csv.gz".
 std::optional<RecordFormat> format_of_name(std::string_view name);
+
+// Whether the ending of a name is that of values between tabs.
+bool name_says_tabs(std::string_view name);
 
 // The most frequent of , ; tab and | outside quotes; a comma where there is none.
 char delimiter_of(std::string_view first_line);

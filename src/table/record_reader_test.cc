@@ -165,6 +165,8 @@ TEST(Formats, AreFoundByNameThenByTheFirstBytes) {
   EXPECT_EQ(format_of_name("a.ndjson.zst"), RecordFormat::kJsonLines);
   EXPECT_EQ(format_of_name("a.txt"), RecordFormat::kText);
   EXPECT_EQ(format_of_name("a.data"), std::nullopt);
+  EXPECT_TRUE(name_says_tabs("a.tsv.gz"));
+  EXPECT_FALSE(name_says_tabs("a.csv"));
   // The input of these tests is called requests.jsonl.
   for (const auto& [text, format] : {std::pair("[{}]", RecordFormat::kJsonArray),
                                      std::pair(" \n{}", RecordFormat::kJsonLines)}) {
