@@ -42,7 +42,7 @@ TEST(SampledInput, DrawsTheSameLinesEachTimeFromAllOverTheFile) {
   ASSERT_EQ(some.size(), 50U);
   EXPECT_EQ(some, drawn(1000, 50));
   EXPECT_TRUE(std::ranges::is_sorted(some));
-  for (const uint64_t begin : {1, 251, 501, 751}) {
+  for (const uint64_t begin : {1U, 251U, 501U, 751U}) {
     EXPECT_GE(std::ranges::count_if(
                   some, [&](uint64_t line) { return line >= begin && line < begin + 250; }),
               4);
