@@ -273,6 +273,12 @@ def test_some_rows():
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     check("a table to a pipe", [row["id"] for row in rows] == ["r0", "r1", "r2"], done.stdout)
     check("nothing is kept", sorted(os.listdir()) == before)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([WINDROW, *command, "--no-resume", "-o", "-"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=300, check=False,
+                              env={"PATH": os.environ["PATH"], "HOME": os.getcwd()})
+    check("a full disk is said", done.returncode == 2 and "No space left" in done.stderr,
+          f"{done.returncode}: {done.stderr}")
     done = windrow(*command, "-o", "-", code=2)
     check("a pipe needs --no-resume", "--no-resume" in done.stderr, done.stderr)
 

@@ -51,6 +51,17 @@ Result<void> check_table_flags(const TableFlags& table) {
 
 // Results that are printed and not kept.
 Result<void> check_printed(const RunCommand& command) {
+  if (command.preview > 0 || command.output == "-") {
+    for (const GivenFlag& given : command.flags) {
+      if (given.row->name == "report")
+        return needed("--report is about a job that is kept; leave it out, or name a file with -o");
+      if (given.row->name == "json" && given.text == "true") {
+        return needed(
+            "--json prints events, which would mix with the results on standard output; leave it "
+            "out, or name a file with -o");
+      }
+    }
+  }
   if (command.preview > 0) {
     if (!command.output.empty() || command.no_resume || !command.format.empty())
       return needed("--preview prints a few rows and keeps nothing; leave out -o");

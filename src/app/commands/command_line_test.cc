@@ -236,6 +236,15 @@ TEST(CommandLine, ADryRunNeedsNoOutput) {
             "no output was named; add -o results.jsonl");
 }
 
+TEST(CommandLine, ResultsThatArePrintedHaveStandardOutputForThemselves) {
+  EXPECT_EQ(message_of("run in --no-resume -o - --model x --no-json"), "accepted");
+  for (const std::string printed : {"--preview 2", "--no-resume -o -"}) {
+    EXPECT_THAT(message_of("run in --model x --json " + printed), ::testing::HasSubstr("mix"));
+    EXPECT_THAT(message_of("run in --model x --report r.html " + printed),
+                ::testing::HasSubstr("--report is about a job that is kept"));
+  }
+}
+
 TEST(CommandLine, AProgramRunsForRowsOrOnce) {
   const auto rows = parse("exec sort.lua --input in.jsonl -o out.jsonl --model x --trace t.json");
   ASSERT_TRUE(rows.has_value()) << rows.error().message;

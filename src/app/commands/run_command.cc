@@ -109,8 +109,14 @@ int print_unkept(int exit_code, const RunCommand& command, const std::string& re
           ? print_preview(input, command.preview, results, disk, context.console())
           : print_results(input, results, table::table_format_of("x." + command.format), disk,
                           context.console());
-  if (printed) return exit_code;
-  context.console().error(printed.error().message);
+  const Result<void> arrived = context.console().printed();
+  if (printed && arrived) return exit_code;
+  context.console().error(
+      printed
+          ? fmt::format("{}; the results are gone, as --no-resume keeps none: make room and run "
+                        "it again, or name a file with -o",
+                        arrived.error().message)
+          : printed.error().message);
   return kExitUnusable;
 }
 

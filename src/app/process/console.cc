@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "json/writer.h"
@@ -49,7 +50,16 @@ Console::~Console() {
 void Console::print(std::string_view text) {
   const std::scoped_lock lock(mutex_);
   clear_line();
-  if (!output_gone_) output_gone_ = !write_all(options_.output_fd, text);
+  if (output_gone_ || write_all(options_.output_fd, text)) return;
+  output_errno_ = errno;
+  output_gone_ = true;
+}
+
+Result<void> Console::printed() const {
+  const std::scoped_lock lock(mutex_);
+  if (output_errno_ == 0 || output_errno_ == EPIPE) return {};
+  return Error{ErrorKind::kIo, fmt::format("standard output was not written to its end: {}",
+                                           std::generic_category().message(output_errno_))};
 }
 
 void Console::note(std::string_view text) {

@@ -43,6 +43,10 @@ class Console {
   // The output of the command, unchanged, to standard output.
   void print(std::string_view text);
 
+  // kIo: standard output did not take all of what print() got, as its disk is full. A reader that
+  // left is no failure: it wants no more.
+  Result<void> printed() const;
+
   // "windrow: TEXT". --quiet hides notes.
   void note(std::string_view text);
   void warn(std::string_view text);
@@ -76,11 +80,12 @@ class Console {
   const bool live_;  // standard error is a terminal that can redraw a line
   const bool colour_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   bool line_shown_ = false;
   std::optional<batch::JobPhase> phase_shown_;
   TimePoint shown_at_;
   bool output_gone_ = false;
+  int output_errno_ = 0;  // why print() failed
   bool error_gone_ = false;
 };
 
