@@ -241,7 +241,8 @@ def test_wrong_inputs():
     done = windrow("run", "p.parquet", "--prompt", "x", *MODEL, "-o", "x.jsonl", code=2)
     check("Parquet", "duckdb" in done.stderr, done.stderr)
     write("tabs.tsv", "name, long\ttown, street\nA\tB, C, D\n")
-    windrow("run", "tabs.tsv", "--prompt", "{{ record['town, street'] }}", *MODEL, "-o", "tabs.json")
+    windrow("run", "tabs.tsv", "--prompt", "{{ record['town, street'] }}", *MODEL, "-o",
+            "tabs.json")
     # Requests as a table of answers.
     windrow("run", "requests.jsonl", *MODEL, "-o", "answers.csv")
     check("requests as a table", [row["custom_id"] for row in read_csv("answers.csv")] == ["a"])
