@@ -160,6 +160,8 @@ def test_job():
 
     # A corrected record runs; nothing else does.
     write("products.csv", products(40).replace("bad;too short", "bad;no;more"))
+    done = windrow("retry", "labelled.errors.jsonl", *MODEL, code=2)
+    check("retry needs the flags", "the flags that windrow run had" in done.stderr, done.stderr)
     windrow("retry", "labelled.errors.jsonl", *asked)
     windrow("export", "labelled.errors.jsonl", "-o", "again.json")
     with open("again.json", encoding="utf-8") as file:

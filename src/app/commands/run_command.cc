@@ -112,11 +112,10 @@ int print_unkept(int exit_code, const RunCommand& command, const std::string& re
   const Result<void> arrived = context.console().printed();
   if (printed && arrived) return exit_code;
   context.console().error(
-      printed
-          ? fmt::format("{}; the results are gone, as --no-resume keeps none: make room and run "
-                        "it again, or name a file with -o",
-                        arrived.error().message)
-          : printed.error().message);
+      printed ? fmt::format("{}; the results were not kept and are gone: make room and run "
+                            "it again, or name a file with -o",
+                            arrived.error().message)
+              : printed.error().message);
   return kExitUnusable;
 }
 

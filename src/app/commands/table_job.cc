@@ -98,7 +98,15 @@ Result<RunInput> open_whole_input(const RunCommand& command, store::Disk& disk) 
   if (!input) return input.error();
   const TableFlags& flags = command.table;
   if (flags.given.empty()) {
-    if (Result<void> checked = table::check_requests(**input); !checked) return checked.error();
+    if (Result<void> checked = table::check_requests(**input); !checked) {
+      if (!command.only_retried || checked.error().kind != ErrorKind::kInvalid)
+        return checked.error();
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} is a table, and nothing says how its rows were made; give "
+                               "windrow retry the flags that windrow run had: --prompt, --id and "
+                               "the others",
+                               (*input)->name())};
+    }
     return RunInput{.input = *std::move(input), .settings = {}};
   }
   Result<table::RowRecipe> recipe = recipe_of(flags, disk);
