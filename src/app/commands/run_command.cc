@@ -160,7 +160,11 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (!options) return context.fail(options.error());
   options->now_unix_s = context.clock().unix_seconds();
   options->failure_limit = *failure_limit;
+  // A sample is drawn from all of the input. A temporary folder is removed by leaving the function.
+  std::optional<StopRelay::Attachment> left_at_once;
+  if (!unkept) left_at_once.emplace(relay, leave_at_once(context.console()));
   const Result<RunInput> opened = open_run_input(command, context.disk());
+  left_at_once.reset();
   if (!opened) return context.fail(opened.error());
   batch::Input& input = *opened->input;
   options->settings.insert(options->settings.end(), opened->settings.begin(),
