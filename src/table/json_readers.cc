@@ -169,7 +169,7 @@ class JsonArrayReader final : public RecordReader {
       }
       return std::nullopt;
     }
-    Record record{.line = number_ + 1, .number = number_ + 1};
+    Record record{.line = number_ + 1, .number = number_ + 1, .of_array = true};
     ++number_;
     read_object(element_, fmt::format("record {} (line {})", number_, element_line_), record);
     element_.clear();

@@ -15,7 +15,8 @@ struct Record {
   // Where it begins in the file, from 1. Of the elements of a JSON array, of which several may be
   // on one line, it is the number of the element. No two records have the same.
   uint64_t line = 0;
-  uint64_t number = 0;  // from 1
+  uint64_t number = 0;    // from 1
+  bool of_array = false;  // `line` is the number of an element
 
   // By column, in the order of the file. Of a CSV file the values are texts.
   boost::json::object values;

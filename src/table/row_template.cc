@@ -16,6 +16,11 @@ batch::LineProblem problem(std::string code, std::string message, std::string pa
   return {.code = std::move(code), .message = std::move(message), .param = std::move(param)};
 }
 
+// As a user finds it.
+std::string place_of(const Record& record) {
+  return fmt::format("{} {}", record.of_array ? "record" : "line", record.line);
+}
+
 // The columns by their names; one that is called "record" stays itself.
 boost::json::object variables_of(const Record& record) {
   boost::json::object variables = record.values;
@@ -37,7 +42,7 @@ std::variant<std::string, batch::LineProblem> custom_id_of(const Record& record,
   const boost::json::value* value = record.values.if_contains(id_column);
   if (value == nullptr) {
     return problem("missing_custom_id",
-                   fmt::format("line {} has no column \"{}\", which --id names{}", record.line,
+                   fmt::format("{} has no column \"{}\", which --id names{}", place_of(record),
                                id_column, columns_text(record)),
                    id_column);
   }
@@ -50,10 +55,10 @@ std::variant<std::string, batch::LineProblem> custom_id_of(const Record& record,
   if (!id.empty()) return id;
   return problem(
       "invalid_custom_id",
-      fmt::format("line {} has {} as its {}, which --id names; that has to be a text or a "
+      fmt::format("{} has {} as its {}, which --id names; that has to be a text or a "
                   "whole number, another one in each record",
-                  record.line, value->is_string() ? std::string("nothing") : plain_json(*value),
-                  id_column),
+                  place_of(record),
+                  value->is_string() ? std::string("nothing") : plain_json(*value), id_column),
       id_column);
 }
 
@@ -104,7 +109,7 @@ std::variant<std::string, batch::LineProblem> RowTemplate::line_of(const Record&
     const Result<jinja::Rendered> text = part->text.render(variables, options);
     if (!text) {
       failed = problem("template_failed",
-                       fmt::format("line {} gives no request: {}: {}{}", record.line, part->flag,
+                       fmt::format("{} gives no request: {}: {}{}", place_of(record), part->flag,
                                    text.error().message, columns_text(record)),
                        std::string(part->flag));
       return;
