@@ -245,6 +245,14 @@ def test_wrong_inputs():
     write("tabs.tsv", "name, long\ttown, street\nA\tB, C, D\n")
     windrow("run", "tabs.tsv", "--prompt", "{{ record['town, street'] }}", *MODEL, "-o",
             "tabs.json")
+    write("mine.csv", "by,hand\n")
+    mine = ["run", "plain.csv", "--prompt", "{{ a }}", *MODEL, "-o", "mine.csv"]
+    done = windrow(*mine, code=2)
+    check("a file of the user", "mine.csv is there already" in done.stderr, done.stderr)
+    check("it is as before", read_csv("mine.csv") == [] and not os.path.exists("mine.jsonl"))
+    windrow(*mine, "--fresh")
+    check("it may be replaced", [row["a"] for row in read_csv("mine.csv")] == ["1", "3"])
+    windrow(*mine)
     # Requests as a table of answers.
     windrow("run", "requests.jsonl", *MODEL, "-o", "answers.csv")
     check("requests as a table", [row["custom_id"] for row in read_csv("answers.csv")] == ["a"])

@@ -52,12 +52,27 @@ class RequestRows final : public RowsAnswerer {
   fleet::JobHooks hooks_;
 };
 
+// A table that is there although no job has its name is somebody's file.
+Result<void> check_table_is_of_job(const RunOutput& output, const Settings& settings,
+                                   const store::Disk& disk) {
+  if (output.table.empty() || settings.fresh || settings.dry_run) return {};
+  const Result<batch::JobPaths> paths = batch::job_paths(output.log);
+  if (!paths || !disk.exists(output.table) || disk.exists(paths->record)) return {};
+  return Error{
+      ErrorKind::kConflict,
+      fmt::format("{0} is there already, and not as the table of a job: there is no {1}; "
+                  "nothing was changed. Give another output with -o, move {0} away, or use "
+                  "--fresh, which replaces it",
+                  output.table, paths->record)};
+}
+
 Result<void> check_outputs(const RunCommand& command, const RunOutput& output,
-                           const Settings& settings) {
+                           const Settings& settings, const store::Disk& disk) {
   if (Result<void> table = check_written_path("-o", output.table); !table) return table;
   const std::array<NamedFile, 2> more = {
       {{"the table", output.table}, {"--prompt-file", command.table.prompt_file}}};
-  return check_job_files(command.input, output.log, settings, more);
+  const Result<void> files = check_job_files(command.input, output.log, settings, more);
+  return files ? check_table_is_of_job(output, settings, disk) : files;
 }
 
 // Writes the table of a job that has results, complete or not. Returns the exit code of the
@@ -145,7 +160,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
     scratch.emplace(*std::move(made));
     output = {.log = scratch->results(), .table = {}};
   } else if (!command.output.empty()) {
-    const Result<void> checked = check_outputs(command, output, settings);
+    const Result<void> checked = check_outputs(command, output, settings, context.disk());
     if (!checked) return context.fail(checked.error());
   }
   const Result<void> report_checked = check_written_path("--report", settings.report);
