@@ -52,7 +52,7 @@ class RequestRows final : public RowsAnswerer {
   fleet::JobHooks hooks_;
 };
 
-// A table that is there although no job has its name is somebody's file.
+// A table that is there although no job has its name is a file of the user.
 Result<void> check_table_is_of_job(const RunOutput& output, const Settings& settings,
                                    const store::Disk& disk) {
   if (output.table.empty() || settings.fresh || settings.dry_run) return {};
