@@ -182,7 +182,7 @@ complete -c windrow -n '__windrow_is status' -l prices -r -F -d 'also what the a
 complete -c windrow -n '__windrow_is status' -l histogram -d 'draw the times also where the output is no terminal'
 complete -c windrow -n '__windrow_is status' -l no-histogram -d 'draw nothing on a terminal either'
 complete -c windrow -n '__windrow_is status compare ps inspect config' -l json -d 'as one JSON object'
-complete -c windrow -n '__windrow_is compare' -l key -r -F -d 'also how many answers are right: JSONL with {"custom_id": ..., "answer": ...}'
+complete -c windrow -n '__windrow_is compare' -l key -r -F -d 'also how many answers are right: JSONL lines with custom_id and answer'
 complete -c windrow -n '__windrow_is compare' -l examples -x -d 'rows shown whose answers differ'
 complete -c windrow -n '__windrow_is ps sessions' -l url -x -d 'the running server'
 complete -c windrow -n '__windrow_is ps' -l api-key-env -x -d 'environment variable that holds an API key of the server; an admin\'s key sees the requests of all keys'
