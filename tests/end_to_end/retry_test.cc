@@ -215,7 +215,7 @@ TEST_F(Retry, KilledWhileTheErrorsAreRewrittenTheyAreTheOldOnesOrTheNew) {
   for (int i = 0; i < 150; ++i)
     bad += warm_line(fmt::format("{}-{}", i, std::string(50'000, 'x')), true);
   folder_.write("requests.jsonl", warm_line("first", true, 1) + bad);
-  EXPECT_EQ(run_job().code, 1);
+  EXPECT_EQ(run_job({"--max-failures", "all"}).code, 1);
   const std::string old = folder_.read(kErrors);
   folder_.write("requests.jsonl", good + bad);
   const Words words = retry_words({"--only", "invalid_value"});

@@ -82,7 +82,8 @@ std::map<std::string, int> results_of(const Served& served, const json::value& e
 // Why a batch does not go on; empty: it does.
 std::string note_of(const json::value& batch) {
   const json::value* windrow = batch.as_object().if_contains("windrow");
-  return windrow == nullptr ? "" : text_of(*windrow, "note");
+  const bool has_note = windrow != nullptr && windrow->as_object().contains("note");
+  return has_note ? text_of(*windrow, "note") : "";
 }
 
 void expect_each_once(const std::map<std::string, int>& names, int rows) {
