@@ -33,10 +33,9 @@ export const screening = {
       'name, in the job\'s order. fit: strong if nothing is missing and the years are enough; ' +
       'possible if one skill is missing and the years are enough, or nothing is missing and the ' +
       'years are 1 or 2 short; weak otherwise.',
-  candidates: ['Yara Jansen. Experienced in Swift', 'Ali Sato. Skilled in Swift and unit testing',
-               'Mia Roth. Knows Terraform'].map((profile) =>
-    'Role: platform engineer; minimum 3 years; skills: Swift, unit testing.\n\n' +
-    `My name is ${profile}. Worked 4 years as carpenter in Vandburg.`),
+  candidates: ['Yara Jansen', 'Ali Sato', 'Mia Roth'].map((name) =>
+    'Role: baker; minimum 2 years; skills: bread, pastry.\n\n' +
+    `My name is ${name}. Experienced in bread. Worked 3 years as baker in Vandburg.`),
 };
 
 const requestsOfTurns = turns.reduce((sum, { calls }) => sum + (calls.length > 0 ? 2 : 1), 0);
