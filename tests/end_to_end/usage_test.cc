@@ -131,9 +131,10 @@ TEST_F(Usage, InputsAndOutputsThatCannotBe) {
       "nothing can be written beside the output in.jsonl/out.jsonl: cannot lock "
       "in.jsonl/out.lock: Not a directory; name an output in a folder that you may write "
       "to");
-  expect_refused({"run", "in.jsonl", "-o", "-", "--model", "model.gguf"},
-                 "the output must be a file, as a job continues from what it finds there; name one "
-                 "with -o results.jsonl");
+  expect_refused(
+      {"run", "in.jsonl", "-o", "-", "--model", "model.gguf"},
+      "the output must be a file, as a job continues from what it finds there; name one "
+      "with -o results.jsonl, or print the results and keep nothing with --no-resume -o -");
   expect_refused(run_with({"--report", "none/report.html"}),
                  "the folder of --report none/report.html does not exist; make it first");
 }

@@ -60,9 +60,9 @@ TEST(ConfigShow, ChangedSettingsAreThoseThatDifferFromTheirDefaults) {
   ResolvedSettings settings = example();
   settings.sources["kv-type"] = "windrow.toml:2";  // the default, said once more
   EXPECT_EQ(settings_text(settings, true),
-            "rows-max         5    windrow.toml:1\n"
             "set.seed         1    windrow.toml:3\n"
-            "set.temperature  0.5  flag --set\n");
+            "set.temperature  0.5  flag --set\n"
+            "rows-max         5    windrow.toml:1\n");
   const boost::json::object json = settings_json(settings, true);
   EXPECT_EQ(json.size(), 2U);
   EXPECT_TRUE(json.contains("rows-max") && json.contains("set"));
