@@ -114,7 +114,7 @@ class Neighbours(Programs):
         ("error(setmetatable({}, {__tostring = function() while true do end end}))", ERROR),
         ("local x <close> = setmetatable({}, {__close = function() while true do end end}) "
          "error('x')", ERROR),
-        ("while true do log(('x'):rep(900)) end", INSTRUCTIONS),
+        ("while true do for i = 1, 200 do end log(('x'):rep(900)) end", INSTRUCTIONS),
     )
 
     def test_nine_that_work_beside_each_that_does_not(self):
