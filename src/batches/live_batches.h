@@ -207,7 +207,7 @@ class LiveBatches {
 
   BatchRecord record_of(const LiveBatch& batch) const;
 
-  // None of these blocks: for the event loop.
+  // These four return at once, so the thread of the event loop may call them.
   BatchReadings readings() const { return counters_.read(); }
   std::vector<RunningBatch> running(std::optional<std::string_view> owner) const {
     return counters_.running(owner);

@@ -76,15 +76,15 @@ TEST(Errors, OfRenderingNameLineColumnAndCause) {
             "\"{{ m.content + 1 }}\"");
   EXPECT_EQ(rendered("{{ a.b.c }}", R"({"a": {}})"),
             "render: line 1, column 7: 'dict' object has no attribute 'b', in \"{{ a.b.c }}\"");
-  EXPECT_EQ(rendered("{{ nobody.name }}"),
-            "render: line 1, column 10: 'nobody' is undefined, in \"{{ nobody.name }}\"");
+  EXPECT_EQ(rendered("{{ absent.name }}"),
+            "render: line 1, column 10: 'absent' is undefined, in \"{{ absent.name }}\"");
 }
 
 TEST(Errors, ShowWhatIsNearInALongLine) {
-  const std::string source = std::string(500, 'x') + "{{ nobody.name }}" + std::string(500, 'y');
+  const std::string source = std::string(500, 'x') + "{{ absent.name }}" + std::string(500, 'y');
   const std::string message = rendered(source);
-  EXPECT_NE(message.find("column 510: 'nobody' is undefined"), std::string::npos) << message;
-  EXPECT_NE(message.find("{{ nobody.name }}"), std::string::npos) << message;
+  EXPECT_NE(message.find("column 510: 'absent' is undefined"), std::string::npos) << message;
+  EXPECT_NE(message.find("{{ absent.name }}"), std::string::npos) << message;
   EXPECT_LT(message.size(), 200U);
 }
 
@@ -103,19 +103,19 @@ TEST(Errors, ARefusalIsTheTemplatesOwnTextAndAnotherKind) {
 TEST(Errors, OfUndefinedValuesWhereTheyAreRefused) {
   const RenderOptions strict{.undefined_fails = true};
   for (const std::string source :
-       {"{{ nobody }}", "{{ a.b }}", "{{ 'x' if nobody }}", "{% if nobody %}{% endif %}",
-        "{% for x in nobody %}{% endfor %}", "{{ nobody | upper }}", "{{ not nobody }}",
-        "{% if nobody == 'x' %}{% endif %}", "{{ 'x' != a.b }}", "{{ nobody in ['x'] }}",
-        "{{ 'x' in nobody }}", "{{ nobody | length }}"}) {
+       {"{{ absent }}", "{{ a.b }}", "{{ 'x' if absent }}", "{% if absent %}{% endif %}",
+        "{% for x in absent %}{% endfor %}", "{{ absent | upper }}", "{{ not absent }}",
+        "{% if absent == 'x' %}{% endif %}", "{{ 'x' != a.b }}", "{{ absent in ['x'] }}",
+        "{{ 'x' in absent }}", "{{ absent | length }}"}) {
     const std::string message = rendered(source, R"({"a": {}})", strict);
     EXPECT_TRUE(message.starts_with("render: line 1, column ")) << source << ": " << message;
   }
-  EXPECT_EQ(rendered("{{ nobody }}", "{}", strict),
-            "render: line 1, column 1: 'nobody' is undefined, in \"{{ nobody }}\"");
+  EXPECT_EQ(rendered("{{ absent }}", "{}", strict),
+            "render: line 1, column 1: 'absent' is undefined, in \"{{ absent }}\"");
   EXPECT_EQ(
-      rendered("{{ nobody | default('-') }}{{ nobody is defined }}{{ a }}", R"({"a": ""})", strict),
+      rendered("{{ absent | default('-') }}{{ absent is defined }}{{ a }}", R"({"a": ""})", strict),
       "-False");
-  EXPECT_EQ(rendered("{{ nobody }}{{ 'x' if nobody }}"), "");
+  EXPECT_EQ(rendered("{{ absent }}{{ 'x' if absent }}"), "");
 }
 
 TEST(Errors, RefuseOtherTemplatesByName) {

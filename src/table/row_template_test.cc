@@ -61,7 +61,7 @@ TEST(RowTemplate, NamesWhatIsMissing) {
   const std::string undefined = line_of({.prompt = "{{ titel }}"}, record);
   EXPECT_THAT(undefined, HasSubstr("template_failed: line 7 gives no request: --prompt: line 1, "));
   const Record element{.line = 7, .number = 7, .of_array = true};
-  EXPECT_THAT(line_of({.prompt = "{{ nobody }}"}, element), HasSubstr("record 7 gives no request"));
+  EXPECT_THAT(line_of({.prompt = "{{ absent }}"}, element), HasSubstr("record 7 gives no request"));
   EXPECT_THAT(undefined, HasSubstr("'titel' is undefined"));
   EXPECT_THAT(undefined, HasSubstr("the columns are sku, title"));
   EXPECT_EQ(line_of({.prompt = "{{ note | default('-') }}"}, record).substr(0, 15),

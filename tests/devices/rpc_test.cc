@@ -139,12 +139,12 @@ TEST_F(Rpc, AJobWhoseWorkerDiesSaysSoAndIsResumedByTheSameCommand) {
 TEST_F(Rpc, AWorkerThatIsNotThereIsAnErrorBeforeAnyRow) {
   folder_.use_model(end_to_end::model_path("llama"));
   folder_.write("rows.jsonl", end_to_end::some_requests(1));
-  const std::string nobody = name_of(free_port());
+  const std::string absent = name_of(free_port());
   const Ended ended =
-      run(command(end_to_end::exact_run("rows.jsonl", "results.jsonl", {"--rpc", nobody})));
+      run(command(end_to_end::exact_run("rows.jsonl", "results.jsonl", {"--rpc", absent})));
   EXPECT_EQ(ended.code, 3) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("--rpc " + nobody + ": no worker answers there ("));
-  EXPECT_THAT(ended.errors, HasSubstr("windrow rpc-worker --listen " + nobody));
+  EXPECT_THAT(ended.errors, HasSubstr("--rpc " + absent + ": no worker answers there ("));
+  EXPECT_THAT(ended.errors, HasSubstr("windrow rpc-worker --listen " + absent));
 
   const Ended misspelt =
       run(command(end_to_end::exact_run("rows.jsonl", "results.jsonl", {"--rpc", "gpu-box"})));
